@@ -1,0 +1,243 @@
+"""The real Apache Kafka as oracle, anchor and second home: install, format, start, stop, run its tools.
+
+`python -m conformance.apache_kafka --port 9092` keeps one running until Ctrl-C;
+`with apache_kafka({"num.partitions": "4"}) as kafka:` gives one to a test or a benchmark.
+Jars come from Maven Central by coordinates, once, into the cache. Owns one process and one temporary directory each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+from conformance.cache import CACHE, MissingPeer, free_port
+
+VERSION = "4.3.0"
+LIBS = CACHE / f"kafka-{VERSION}" / "libs"
+HEAP = "1g"
+START_TIMEOUT_S = 90.0
+COORDINATES = (
+    ("org.apache.kafka", "kafka_2.13", VERSION),
+    ("org.apache.kafka", "kafka-server", VERSION),
+    ("org.apache.kafka", "kafka-tools", VERSION),
+    ("org.apache.kafka", "kafka-streams", VERSION),
+    ("org.slf4j", "slf4j-reload4j", "1.7.36"),
+)
+LOG4J = """\
+log4j.rootLogger=WARN, stderr
+log4j.appender.stderr=org.apache.log4j.ConsoleAppender
+log4j.appender.stderr.target=System.err
+log4j.appender.stderr.layout=org.apache.log4j.PatternLayout
+log4j.appender.stderr.layout.ConversionPattern=%d{ISO8601} %p %c{1}: %m%n
+"""
+
+
+def is_installed() -> bool:
+    return (LIBS / "COMPLETE").exists()
+
+
+def install() -> Path:
+    """Fetch the jars unless they are here; returns their folder."""
+    if is_installed():
+        return LIBS
+    for program in ("java", "mvn"):
+        if shutil.which(program) is None:
+            raise MissingPeer(f"Apache Kafka needs `{program}` (Debian: openjdk-17-jre-headless, maven)")
+    LIBS.mkdir(parents=True, exist_ok=True)
+    pom = LIBS.parent / "pom.xml"
+    pom.write_text(_pom())
+    subprocess.run(
+        ["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", f"-DoutputDirectory={LIBS}"], check=True
+    )
+    (LIBS.parent / "log4j.properties").write_text(LOG4J)
+    (LIBS / "COMPLETE").touch()
+    return LIBS
+
+
+def _pom() -> str:
+    dependencies = "".join(
+        f"<dependency><groupId>{escape(group)}</groupId><artifactId>{escape(artifact)}</artifactId>"
+        f"<version>{escape(version)}</version></dependency>"
+        for group, artifact, version in COORDINATES
+    )
+    return (
+        '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
+        "<groupId>headrace</groupId><artifactId>apache-kafka</artifactId><version>1</version>"
+        f"<dependencies>{dependencies}</dependencies></project>\n"
+    )
+
+
+def java_command(main_class: str, *arguments: str, heap: str = "256m") -> list[str]:
+    """The command line of one of Kafka's own classes. Tools get a small heap and the quick compiler: they live for seconds."""
+    log4j = LIBS.parent / "log4j.properties"
+    flags = [f"-Xmx{heap}", f"-Dlog4j.configuration=file:{log4j}"]
+    if main_class != "kafka.Kafka":
+        flags += ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+    return ["java", *flags, "-cp", f"{LIBS}/*", main_class, *arguments]
+
+
+def run_tool(
+    main_class: str, *arguments: str, stdin: str | None = None, timeout: float = 120, check: bool = True
+) -> subprocess.CompletedProcess[str]:
+    """Run one of Kafka's Java tools (`org.apache.kafka.tools.TopicCommand` and so on) and return what it printed."""
+    install()
+    return subprocess.run(
+        java_command(main_class, *arguments), input=stdin, capture_output=True, text=True, timeout=timeout, check=check
+    )
+
+
+class ApacheKafka:
+    """One formatted data directory and the broker process on it; `restart` keeps the directory."""
+
+    def __init__(
+        self, settings: Mapping[str, str] | None = None, *, port: int | None = None, data_dir: Path | None = None
+    ) -> None:
+        install()
+        self._scratch = None if data_dir else Path(tempfile.mkdtemp(prefix="apache-kafka-"))
+        self.data_dir = data_dir or (self._scratch or Path()) / "data"
+        self.data_dir.mkdir(parents=True, exist_ok=True)
+        self.port = port or free_port()
+        self.bootstrap_servers = f"127.0.0.1:{self.port}"
+        self.log_file = self.data_dir.parent / f"{self.data_dir.name}.kafka.log"
+        self._properties = self.data_dir.parent / f"{self.data_dir.name}.server.properties"
+        self._settings = dict(settings or {})
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "not started"
+        return self._process.pid
+
+    def start(self) -> ApacheKafka:
+        self._write_properties()
+        if not (self.data_dir / "meta.properties").exists():
+            self._format()
+        command = java_command("kafka.Kafka", str(self._properties), heap=HEAP)
+        command.insert(1, f"-Xms{HEAP}")
+        command.insert(1, "-XX:+UseG1GC")
+        with open(self.log_file, "ab") as log:
+            self._process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        self._wait_until_ready()
+        return self
+
+    def _write_properties(self) -> None:
+        controller_port = free_port()
+        settings = {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "controller.quorum.voters": f"1@127.0.0.1:{controller_port}",
+            "listeners": f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{controller_port}",
+            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
+            "controller.listener.names": "CONTROLLER",
+            "log.dirs": str(self.data_dir),
+            "offsets.topic.replication.factor": "1",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
+            "share.coordinator.state.topic.replication.factor": "1",
+            "share.coordinator.state.topic.min.isr": "1",
+            "group.initial.rebalance.delay.ms": "0",
+            **self._settings,
+        }
+        self._properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+
+    def _format(self) -> None:
+        cluster_id = run_tool("kafka.tools.StorageTool", "random-uuid").stdout.split()[-1]
+        run_tool("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(self._properties))
+
+    def _wait_until_ready(self) -> None:
+        """Ready means that a topic can be created: sooner, the listener is open but the controller is not elected."""
+        from confluent_kafka import KafkaException
+        from confluent_kafka.admin import AdminClient, NewTopic
+
+        assert self._process is not None
+        deadline = time.monotonic() + START_TIMEOUT_S
+        admin = AdminClient(
+            {"bootstrap.servers": self.bootstrap_servers, "log_level": 0, "reconnect.backoff.max.ms": 100}
+        )
+        while time.monotonic() < deadline:
+            if self._process.poll() is not None:
+                raise RuntimeError(f"Apache Kafka ended with {self._process.returncode}:\n{self.log_tail()}")
+            try:
+                admin.create_topics([NewTopic("ready", 1, 1)], validate_only=True, request_timeout=2)["ready"].result()
+                return
+            except KafkaException:
+                time.sleep(0.05)
+        self.stop()
+        raise RuntimeError(f"Apache Kafka was not ready after {START_TIMEOUT_S:.0f} s:\n{self.log_tail()}")
+
+    def log_tail(self, lines: int = 30) -> str:
+        return "\n".join(self.log_file.read_text(errors="replace").splitlines()[-lines:])
+
+    def stop(self, sig: int = signal.SIGTERM) -> None:
+        if self._process is None:
+            return
+        if self._process.poll() is None:
+            self._process.send_signal(sig)
+            try:
+                self._process.wait(60)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        self._process = None
+
+    def kill(self) -> None:
+        """End the process at once, as kill -9 does; the data directory stays."""
+        self.stop(signal.SIGKILL)
+
+    def restart(self) -> None:
+        self.stop()
+        self.start()
+
+    def close(self) -> None:
+        self.stop()
+        if self._scratch is not None:
+            shutil.rmtree(self._scratch, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def apache_kafka(
+    settings: Mapping[str, str] | None = None, *, port: int | None = None, data_dir: Path | None = None
+) -> Iterator[ApacheKafka]:
+    """A running Apache Kafka; a temporary data directory is removed afterwards, a given one stays."""
+    kafka = ApacheKafka(settings, port=port, data_dir=data_dir)
+    try:
+        yield kafka.start()
+    finally:
+        kafka.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m conformance.apache_kafka", description="Run one Apache Kafka node."
+    )
+    parser.add_argument("--port", type=int, default=None)
+    parser.add_argument("--data-dir", type=Path, default=None, help="kept afterwards; without it a temporary one")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a server setting")
+    parser.add_argument("--install-only", action="store_true")
+    arguments = parser.parse_args()
+    if arguments.install_only:
+        print(install())
+        return
+    settings = dict(item.split("=", 1) for item in arguments.set)
+    with apache_kafka(settings, port=arguments.port, data_dir=arguments.data_dir) as kafka:
+        print(
+            f"Apache Kafka {VERSION} pid {kafka.pid} at {kafka.bootstrap_servers}, data in {kafka.data_dir}", flush=True
+        )
+        stop = [signal.SIGINT, signal.SIGTERM]
+        signal.pthread_sigmask(signal.SIG_BLOCK, stop)
+        signal.sigwait(stop)
+    print("stopped", flush=True)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("LC_ALL", "C.UTF-8")
+    main()
