@@ -1,0 +1,39 @@
+"""The pytest fixtures that come with Headrace. pytest loads this file in every run, so it imports nothing of Headrace by itself.
+
+- `headrace_broker`: a fresh broker for one test.
+- `headrace_shared_broker`: one broker for the whole run; cheaper when tests use topics of their own.
+- `@pytest.mark.headrace(num_partitions=3)`: settings for the fresh broker of that test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from headrace.testing import LocalBroker
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "headrace(**settings): server settings for the headrace_broker fixture")
+
+
+@pytest.fixture
+def headrace_broker(request: pytest.FixtureRequest) -> Iterator[LocalBroker]:
+    """A fresh broker for this test, with the settings of its `headrace` mark."""
+    from headrace.testing import broker
+
+    mark = request.node.get_closest_marker("headrace")
+    with broker(**(mark.kwargs if mark else {})) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def headrace_shared_broker() -> Iterator[LocalBroker]:
+    """One broker for the whole run. Give each test topics and groups of its own."""
+    from headrace.testing import broker
+
+    with broker() as running:
+        yield running
