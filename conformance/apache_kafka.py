@@ -8,23 +8,19 @@ Jars come from Maven Central by coordinates, once, into the cache. Owns one proc
 from __future__ import annotations
 
 import argparse
-import contextlib
-import os
 import shutil
 import signal
 import subprocess
-import tempfile
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from xml.sax.saxutils import escape
 
 from conformance.cache import CACHE, MissingPeer, free_port
+from conformance.node import Node
 
 VERSION = "4.3.0"
 LIBS = CACHE / f"kafka-{VERSION}" / "libs"
 HEAP = "1g"
-START_TIMEOUT_S = 90.0
 COORDINATES = (
     ("org.apache.kafka", "kafka_2.13", VERSION),
     ("org.apache.kafka", "kafka-server", VERSION),
@@ -76,12 +72,11 @@ def _pom() -> str:
     )
 
 
-def java_command(main_class: str, *arguments: str, heap: str = "256m") -> list[str]:
-    """The command line of one of Kafka's own classes. Tools get a small heap and the quick compiler: they live for seconds."""
+def java_command(main_class: str, *arguments: str, heap: str = "256m", short_lived: bool = True) -> list[str]:
+    """The command line of one of Kafka's own classes. Tools that live for seconds get the quick compiler."""
     log4j = LIBS.parent / "log4j.properties"
     flags = [f"-Xmx{heap}", f"-Dlog4j.configuration=file:{log4j}"]
-    if main_class != "kafka.Kafka":
-        flags += ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+    flags += ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"] if short_lived else [f"-Xms{heap}", "-XX:+UseG1GC"]
     return ["java", *flags, "-cp", f"{LIBS}/*", main_class, *arguments]
 
 
@@ -95,39 +90,24 @@ def run_tool(
     )
 
 
-class ApacheKafka:
-    """One formatted data directory and the broker process on it; `restart` keeps the directory."""
+class ApacheKafka(Node):
+    """One Apache Kafka process as broker and controller at once."""
 
-    def __init__(
-        self, settings: Mapping[str, str] | None = None, *, port: int | None = None, data_dir: Path | None = None
-    ) -> None:
-        install()
-        self._scratch = None if data_dir else Path(tempfile.mkdtemp(prefix="apache-kafka-"))
-        self.data_dir = data_dir or (self._scratch or Path()) / "data"
-        self.data_dir.mkdir(parents=True, exist_ok=True)
-        self.port = port or free_port()
-        self.bootstrap_servers = f"127.0.0.1:{self.port}"
-        self.log_file = self.data_dir.parent / f"{self.data_dir.name}.kafka.log"
-        self._properties = self.data_dir.parent / f"{self.data_dir.name}.server.properties"
-        self._settings = dict(settings or {})
-        self._process: subprocess.Popen[bytes] | None = None
+    name = "apache-kafka"
 
     @property
-    def pid(self) -> int:
-        assert self._process is not None, "not started"
-        return self._process.pid
+    def _properties(self) -> Path:
+        return self.data_dir.parent / f"{self.data_dir.name}.server.properties"
 
-    def start(self) -> ApacheKafka:
+    def _command(self) -> list[str]:
+        return java_command("kafka.Kafka", str(self._properties), heap=HEAP, short_lived=False)
+
+    def _prepare(self) -> None:
+        install()
         self._write_properties()
         if not (self.data_dir / "meta.properties").exists():
-            self._format()
-        command = java_command("kafka.Kafka", str(self._properties), heap=HEAP)
-        command.insert(1, f"-Xms{HEAP}")
-        command.insert(1, "-XX:+UseG1GC")
-        with open(self.log_file, "ab") as log:
-            self._process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
-        self._wait_until_ready()
-        return self
+            cluster_id = run_tool("kafka.tools.StorageTool", "random-uuid").stdout.split()[-1]
+            run_tool("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(self._properties))
 
     def _write_properties(self) -> None:
         controller_port = free_port()
@@ -145,80 +125,20 @@ class ApacheKafka:
             "share.coordinator.state.topic.replication.factor": "1",
             "share.coordinator.state.topic.min.isr": "1",
             "group.initial.rebalance.delay.ms": "0",
-            **self._settings,
+            **self.settings,
         }
         self._properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
 
-    def _format(self) -> None:
-        cluster_id = run_tool("kafka.tools.StorageTool", "random-uuid").stdout.split()[-1]
-        run_tool("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(self._properties))
 
-    def _wait_until_ready(self) -> None:
-        """Ready means that a topic can be created: sooner, the listener is open but the controller is not elected."""
-        from confluent_kafka import KafkaException
-        from confluent_kafka.admin import AdminClient, NewTopic
-
-        assert self._process is not None
-        deadline = time.monotonic() + START_TIMEOUT_S
-        admin = AdminClient(
-            {"bootstrap.servers": self.bootstrap_servers, "log_level": 0, "reconnect.backoff.max.ms": 100}
-        )
-        while time.monotonic() < deadline:
-            if self._process.poll() is not None:
-                raise RuntimeError(f"Apache Kafka ended with {self._process.returncode}:\n{self.log_tail()}")
-            try:
-                admin.create_topics([NewTopic("ready", 1, 1)], validate_only=True, request_timeout=2)["ready"].result()
-                return
-            except KafkaException:
-                time.sleep(0.05)
-        self.stop()
-        raise RuntimeError(f"Apache Kafka was not ready after {START_TIMEOUT_S:.0f} s:\n{self.log_tail()}")
-
-    def log_tail(self, lines: int = 30) -> str:
-        return "\n".join(self.log_file.read_text(errors="replace").splitlines()[-lines:])
-
-    def stop(self, sig: int = signal.SIGTERM) -> None:
-        if self._process is None:
-            return
-        if self._process.poll() is None:
-            self._process.send_signal(sig)
-            try:
-                self._process.wait(60)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
-        self._process = None
-
-    def kill(self) -> None:
-        """End the process at once, as kill -9 does; the data directory stays."""
-        self.stop(signal.SIGKILL)
-
-    def restart(self) -> None:
-        self.stop()
-        self.start()
-
-    def close(self) -> None:
-        self.stop()
-        if self._scratch is not None:
-            shutil.rmtree(self._scratch, ignore_errors=True)
-
-
-@contextlib.contextmanager
 def apache_kafka(
     settings: Mapping[str, str] | None = None, *, port: int | None = None, data_dir: Path | None = None
-) -> Iterator[ApacheKafka]:
-    """A running Apache Kafka; a temporary data directory is removed afterwards, a given one stays."""
-    kafka = ApacheKafka(settings, port=port, data_dir=data_dir)
-    try:
-        yield kafka.start()
-    finally:
-        kafka.close()
+) -> ApacheKafka:
+    """For `with`: a running Apache Kafka; a temporary data directory is removed afterwards, a given one stays."""
+    return ApacheKafka(settings, port=port, data_dir=data_dir)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m conformance.apache_kafka", description="Run one Apache Kafka node."
-    )
+    parser = argparse.ArgumentParser(prog="python -m conformance.apache_kafka", description="Run one Apache Kafka node.")
     parser.add_argument("--port", type=int, default=None)
     parser.add_argument("--data-dir", type=Path, default=None, help="kept afterwards; without it a temporary one")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a server setting")
@@ -228,16 +148,13 @@ def main() -> None:
         print(install())
         return
     settings = dict(item.split("=", 1) for item in arguments.set)
+    stop = [signal.SIGINT, signal.SIGTERM]
     with apache_kafka(settings, port=arguments.port, data_dir=arguments.data_dir) as kafka:
-        print(
-            f"Apache Kafka {VERSION} pid {kafka.pid} at {kafka.bootstrap_servers}, data in {kafka.data_dir}", flush=True
-        )
-        stop = [signal.SIGINT, signal.SIGTERM]
         signal.pthread_sigmask(signal.SIG_BLOCK, stop)
+        print(f"Apache Kafka {VERSION} pid {kafka.pid} at {kafka.bootstrap_servers}, data in {kafka.data_dir}", flush=True)
         signal.sigwait(stop)
     print("stopped", flush=True)
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("LC_ALL", "C.UTF-8")
     main()

@@ -1,0 +1,19 @@
+"""Headrace as a process of its own, started by its command line as a user would."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from conformance.node import Node
+
+
+class Headrace(Node):
+    """`headrace broker` on a data directory; settings are Kafka's own server settings."""
+
+    name = "headrace"
+
+    def _command(self) -> list[str]:
+        settings = [part for key, value in self.settings.items() for part in ("--set", f"{key}={value}")]
+        program = Path(sys.executable).parent / "headrace"
+        return [str(program), "broker", "--data-dir", str(self.data_dir), "--port", str(self.port), *settings]
