@@ -138,7 +138,9 @@ def apache_kafka(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m conformance.apache_kafka", description="Run one Apache Kafka node.")
+    parser = argparse.ArgumentParser(
+        prog="python -m conformance.apache_kafka", description="Run one Apache Kafka node."
+    )
     parser.add_argument("--port", type=int, default=None)
     parser.add_argument("--data-dir", type=Path, default=None, help="kept afterwards; without it a temporary one")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a server setting")
@@ -151,7 +153,9 @@ def main() -> None:
     stop = [signal.SIGINT, signal.SIGTERM]
     with apache_kafka(settings, port=arguments.port, data_dir=arguments.data_dir) as kafka:
         signal.pthread_sigmask(signal.SIG_BLOCK, stop)
-        print(f"Apache Kafka {VERSION} pid {kafka.pid} at {kafka.bootstrap_servers}, data in {kafka.data_dir}", flush=True)
+        print(
+            f"Apache Kafka {VERSION} pid {kafka.pid} at {kafka.bootstrap_servers}, data in {kafka.data_dir}", flush=True
+        )
         signal.sigwait(stop)
     print("stopped", flush=True)
 
