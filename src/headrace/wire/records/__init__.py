@@ -1,0 +1,1 @@
+"""Records that Kafka itself writes: its metadata log, its groups, its control batches."""
