@@ -1,0 +1,221 @@
+"""Fetch (key 1): read record batches from partitions, waiting for them if there are none yet.
+
+Behaviour: answers with whole batches, beginning with the one that holds the offset. The first batch of a response is
+sent even if it is larger than the limits, so that a reader can always go on. A request that finds less than min_bytes
+waits until enough is appended or max_wait_ms has passed. What is not in the page cache is read by a thread.
+Versions: 4-18; incremental sessions from 7, topic ids from 13.
+Not implemented: aborted transactions (none exist yet), reading from followers, tiered storage.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from headrace.broker.context import RequestContext
+from headrace.broker.fetch_sessions import Followed, Wanted
+from headrace.storage.errors import OffsetOutOfRange
+from headrace.wire.errors import ErrorCode
+from headrace.wire.messages.fetch import (
+    FetchableTopicResponse,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
+
+if TYPE_CHECKING:
+    from headrace.broker.server import Broker
+    from headrace.replica.partition import Partition
+
+REQUEST = FetchRequest
+TOPIC_IDS = 13
+READ_COMMITTED = 1
+MAX_WAIT_MS = 2**31 - 1
+
+
+def handle(broker: Broker, request: FetchRequest, context: RequestContext) -> Any:
+    by_id = context.api_version >= TOPIC_IDS
+    wanted = broker.fetch_sessions.resolve(request, by_id, broker.clock.now_ms())
+    if wanted.error:
+        return FetchResponse(error_code=wanted.error, session_id=0)
+    reading = Reading(broker, request, wanted, by_id)
+    try:
+        reading.read(nowait=True)
+    except BlockingIOError:
+        return reading.finish_cold()
+    if reading.enough() or request.max_wait_ms <= 0:
+        return reading.response()
+    return reading.wait()
+
+
+class Reading:
+    """One Fetch request at work."""
+
+    __slots__ = ("answers", "broker", "by_id", "conclusive", "grown", "request", "size", "wakeup", "wanted")
+
+    def __init__(self, broker: Broker, request: FetchRequest, wanted: Wanted, by_id: bool) -> None:
+        self.broker = broker
+        self.request = request
+        self.wanted = wanted
+        self.by_id = by_id
+        self.answers: list[tuple[Followed, PartitionData]] = []
+        self.size = 0
+        self.conclusive = False
+        """Something must be told now, however little was read: an error."""
+        self.grown = 0
+        self.wakeup: asyncio.Future[None] | None = None
+
+    def enough(self) -> bool:
+        return self.conclusive or self.size >= self.request.min_bytes or not self.wanted.partitions
+
+    def read(self, nowait: bool) -> None:
+        """Read every partition within the limits. Raises BlockingIOError if a disk would have to be waited for."""
+        broker, request = self.broker, self.request
+        topics = broker.replicas.topics_by_id if self.by_id else broker.replicas.topics
+        committed = request.isolation_level == READ_COMMITTED
+        room = max(0, min(request.max_bytes, broker.fetch_max_bytes, broker.dispatcher.output_room()))
+        answers: list[tuple[Followed, PartitionData]] = []
+        self.size, self.conclusive = 0, False
+        for followed in self.wanted.partitions:
+            fetch = followed.fetch
+            topic, index = followed.key
+            partitions = topics.get(topic)
+            partition = partitions.get(index) if partitions is not None else None
+            if partition is None:
+                data = self._unknown(index, partitions is None)
+            else:
+                data = _read_partition(partition, fetch, room, self.size == 0, committed, nowait)
+            if data.error_code:
+                self.conclusive = True
+            elif data.records:
+                length = len(data.records)
+                self.size += length
+                room -= min(room, length)
+            answers.append((followed, data))
+        self.answers = answers
+
+    def response(self) -> FetchResponse:
+        """Put what was read into the response; in a session, only what is news."""
+        session, incremental = self.wanted.session, self.wanted.incremental
+        topics: dict[Any, list[PartitionData]] = {}
+        for followed, data in self.answers:
+            news = followed.news(data.high_watermark, data.log_start_offset)
+            if data.error_code:
+                followed.fresh = True
+            if incremental and not news and not data.records and not data.error_code:
+                continue
+            if session is not None and data.records and not data.error_code:
+                session.served(followed.key)
+            topics.setdefault(followed.key[0], []).append(data)
+        self.broker.meters.bytes_out += self.size
+        if self.by_id:
+            responses = [FetchableTopicResponse(topic_id=key, partitions=rows) for key, rows in topics.items()]
+        else:
+            responses = [FetchableTopicResponse(topic=key, partitions=rows) for key, rows in topics.items()]
+        return FetchResponse(session_id=self.wanted.session_id, responses=responses)
+
+    async def finish_cold(self) -> FetchResponse:
+        """Something is on disk only: read all of it in a thread."""
+        await self.broker.run_reader(self.read, False)
+        if not self.enough():
+            return await self.wait()
+        return self.response()
+
+    async def wait(self) -> FetchResponse:
+        """Long poll: until the partitions have grown by min_bytes, or the time is over."""
+        loop = asyncio.get_running_loop()
+        self.wakeup = loop.create_future()
+        self.grown = self.size
+        partitions = self._partitions()
+        for partition in partitions:
+            partition.waiters.add(self)
+        timer = loop.call_later(min(self.request.max_wait_ms, MAX_WAIT_MS) / 1000, self._wake)
+        self.broker.long_polls.add(self)
+        try:
+            await self.wakeup
+        finally:
+            timer.cancel()
+            self.broker.long_polls.discard(self)
+            for partition in partitions:
+                partition.waiters.discard(self)
+        try:
+            self.read(nowait=True)
+        except BlockingIOError:
+            await self.broker.run_reader(self.read, False)
+        return self.response()
+
+    def on_growth(self, size: int) -> None:
+        """A partition has more. Waking a task takes a turn of the loop, which lets more arrive meanwhile."""
+        self.grown += size
+        if self.grown >= self.request.min_bytes:
+            self._wake()
+
+    def stop_waiting(self) -> None:
+        """The broker shuts down: answer with what there is."""
+        self._wake()
+
+    def _wake(self) -> None:
+        if self.wakeup is not None and not self.wakeup.done():
+            self.wakeup.set_result(None)
+
+    def _partitions(self) -> list[Partition]:
+        topics = self.broker.replicas.topics_by_id if self.by_id else self.broker.replicas.topics
+        found = []
+        for followed in self.wanted.partitions:
+            partition = topics.get(followed.key[0], {}).get(followed.key[1])
+            if partition is not None:
+                found.append(partition)
+        return found
+
+    def _unknown(self, index: int, unknown_topic: bool) -> PartitionData:
+        unknown_id = self.by_id and unknown_topic
+        return _error(index, ErrorCode.UNKNOWN_TOPIC_ID if unknown_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+
+def _error(index: int, code: ErrorCode) -> PartitionData:
+    return PartitionData(partition_index=index, error_code=code, high_watermark=-1, records=b"")
+
+
+def _read_partition(
+    partition: Partition, fetch: FetchPartition, room: int, first: bool, committed: bool, nowait: bool
+) -> PartitionData:
+    epoch = fetch.current_leader_epoch
+    if epoch >= 0 and epoch != partition.leader_epoch:
+        newer = epoch > partition.leader_epoch
+        return _error(partition.partition, ErrorCode.UNKNOWN_LEADER_EPOCH if newer else ErrorCode.FENCED_LEADER_EPOCH)
+    if partition.offline:
+        return _error(partition.partition, ErrorCode.KAFKA_STORAGE_ERROR)
+    log = partition.log
+    high_watermark = partition.high_watermark
+    stable = partition.last_stable_offset
+    upper = stable if committed else high_watermark
+    offset = fetch.fetch_offset
+    records: Any = b""
+    if offset != upper:
+        limit = min(room, fetch.partition_max_bytes)
+        if offset < log.log_start_offset or offset > log.log_end_offset:
+            return _out_of_range(partition)
+        if offset < upper and (limit > 0 or first):
+            try:
+                records = log.read(offset, limit, upper_offset=upper, min_one_batch=first, nowait=nowait).data
+            except OffsetOutOfRange:
+                return _out_of_range(partition)
+    return PartitionData(
+        partition_index=partition.partition,
+        high_watermark=high_watermark,
+        last_stable_offset=stable,
+        log_start_offset=log.log_start_offset,
+        aborted_transactions=[] if committed else None,
+        records=records,
+    )
+
+
+def _out_of_range(partition: Partition) -> PartitionData:
+    return PartitionData(
+        partition_index=partition.partition,
+        error_code=ErrorCode.OFFSET_OUT_OF_RANGE,
+        high_watermark=partition.high_watermark,
+        log_start_offset=partition.log_start_offset,
+        records=b"",
+    )

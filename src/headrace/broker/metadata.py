@@ -1,0 +1,97 @@
+"""Changes to cluster metadata: one at a time, on disk before anybody sees them, then followed by the partitions.
+
+A change is a pure function of the image (`controller`), so two requests that arrive together must not both be computed
+from the same one. `change` computes, writes, applies and creates or deletes logs under one lock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from headrace.replica.image import ClusterImage
+from headrace.replica.metadata_log import MetadataLog
+from headrace.wire.records.metadata import ConfigRecord, PartitionRecord, RemoveTopicRecord, TopicRecord
+
+if TYPE_CHECKING:
+    from headrace.replica.replicas import Replicas
+
+TOPIC_RESOURCE = 2
+BROKER_RESOURCE = 4
+Response = TypeVar("Response")
+
+
+class Metadata:
+    """The metadata log with its lock, its image and those who follow it."""
+
+    def __init__(self, metadata_log: MetadataLog) -> None:
+        self._log = metadata_log
+        self._lock = asyncio.Lock()
+        self.image: ClusterImage = metadata_log.image
+        self.replicas: Replicas | None = None
+        self.on_broker_configs: Callable[[ClusterImage], None] | None = None
+        self.on_topics_deleted: Callable[[Sequence[tuple[str, bytes]]], None] | None = None
+
+    async def change(self, compute: Callable[[ClusterImage], tuple[Sequence[Any], Response]]) -> Response:
+        """Compute records from the current image and make them so. The response is good once this returns."""
+        async with self._lock:
+            records, response = compute(self.image)
+            if records:
+                await self._write(records)
+            return response
+
+    async def write(self, records: Sequence[Any]) -> ClusterImage:
+        """Append records that do not depend on the image."""
+        async with self._lock:
+            await self._write(records)
+        return self.image
+
+    async def _write(self, records: Sequence[Any]) -> None:
+        before = self.image
+        loop = asyncio.get_running_loop()
+        # A change must not be half done because its client went away.
+        image = await asyncio.shield(loop.run_in_executor(None, self._log.append, records))
+        self.image = image
+        created, deleted, topic_configs, broker_configs = _summary(records, before, image)
+        if self.replicas is not None:
+            await self.replicas.apply(image, created, deleted)
+            self.replicas.apply_configs(image, topic_configs)
+        if broker_configs and self.on_broker_configs is not None:
+            self.on_broker_configs(image)
+        if deleted and self.on_topics_deleted is not None:
+            self.on_topics_deleted(deleted)
+
+    async def snapshot_if_due(self) -> None:
+        """Write a snapshot when enough was appended since the last one."""
+        async with self._lock:
+            await asyncio.get_running_loop().run_in_executor(None, self._log.maybe_snapshot)
+
+    async def close(self) -> None:
+        async with self._lock:
+            await asyncio.get_running_loop().run_in_executor(None, self._log.close)
+
+
+def _summary(
+    records: Iterable[Any], before: ClusterImage, after: ClusterImage
+) -> tuple[list[str], list[tuple[str, bytes]], set[str], bool]:
+    """What a list of records touches: topics to create (or grow), topics gone, topics and brokers with new settings."""
+    created: dict[str, None] = {}
+    deleted: list[tuple[str, bytes]] = []
+    topic_configs: set[str] = set()
+    broker_configs = False
+    for record in records:
+        if isinstance(record, TopicRecord | PartitionRecord):
+            topic = after.topics_by_id.get(record.topic_id)
+            if topic is not None:
+                created[topic.name] = None
+        elif isinstance(record, RemoveTopicRecord):
+            topic = before.topics_by_id.get(record.topic_id)
+            if topic is not None:
+                deleted.append((topic.name, topic.id))
+        elif isinstance(record, ConfigRecord):
+            if record.resource_type == TOPIC_RESOURCE:
+                topic_configs.add(record.resource_name)
+            elif record.resource_type == BROKER_RESOURCE:
+                broker_configs = True
+    return list(created), deleted, topic_configs, broker_configs

@@ -1,0 +1,26 @@
+"""Producer ids: handed out from blocks that the metadata log has reserved."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+
+class ProducerIds:
+    """The block in hand. A restart drops the rest of it: ids are plenty, and none may be given twice."""
+
+    def __init__(self, reserve_block: Callable[[], Awaitable[tuple[int, int]]]) -> None:
+        self._reserve_block = reserve_block
+        self._next = 0
+        self._end = 0
+        self._lock = asyncio.Lock()
+
+    async def next(self) -> int:
+        """A producer id that nobody had before."""
+        async with self._lock:
+            if self._next == self._end:
+                first, size = await self._reserve_block()
+                self._next, self._end = first, first + size
+            producer_id = self._next
+            self._next += 1
+            return producer_id

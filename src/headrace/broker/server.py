@@ -1,0 +1,279 @@
+"""The broker put together: start → serve → stop.
+
+Start: lock the directories, bind the ports, replay the metadata, recover the logs, load the groups, and only then accept
+connections, so that a client which gets in gets answers. Stop: accept nothing new, finish what is in flight, flush, write
+the clean-shutdown markers.
+
+One event loop owns everything here. What blocks (disks) runs in threads that hand their outcome back to the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from headrace.broker import api
+from headrace.broker.dispatch import Dispatcher
+from headrace.broker.fetch_sessions import FetchSessions
+from headrace.broker.groups import Groups
+from headrace.broker.http import HttpServer
+from headrace.broker.listeners import ConnectionLimits, Listener
+from headrace.broker.metadata import Metadata
+from headrace.broker.meters import Meters
+from headrace.broker.producer_ids import ProducerIds
+from headrace.broker.timers import Timers
+from headrace.clock import Clock
+from headrace.fs import Fs
+from headrace.replica import controller
+from headrace.replica.image import ClusterImage
+from headrace.replica.metadata_log import MetadataLog
+from headrace.replica.replicas import Replicas
+from headrace.replica.topic_config import log_config
+from headrace.settings.broker import BrokerSettings
+from headrace.storage.directory import LogDirectory
+from headrace.wire.uuids import random_uuid, to_text
+
+if TYPE_CHECKING:
+    from headrace.broker.api.fetch import Reading
+
+log = logging.getLogger("headrace.broker")
+
+READER_THREADS = 4
+DRAIN_SECONDS = 10.0
+Outcome = TypeVar("Outcome")
+
+
+class StartError(Exception):
+    """The broker cannot start; the text is one line that says what to do."""
+
+
+class Broker:
+    """One node. `await start()`, then `await stop()`."""
+
+    def __init__(self, settings: BrokerSettings, *, clock: Clock | None = None, fs: Fs | None = None) -> None:
+        self.settings = settings
+        self.clock = clock or Clock()
+        self.fs = fs or Fs()
+        self.node_id: int = settings.node_id
+        self.meters = Meters()
+        self.fetch_sessions = FetchSessions(settings["max.incremental.fetch.session.cache.slots"])
+        self.fetch_max_bytes: int = settings["fetch.max.bytes"]
+        self.long_polls: set[Reading] = set()
+        self.supported_features = controller.SUPPORTED_FEATURES
+        self.timers = Timers(self.clock)
+        self.limits = ConnectionLimits(
+            settings["max.connections"], settings["max.connections.per.ip"], settings.connections_per_ip
+        )
+        self.listeners = [
+            Listener(endpoint, settings.advertised_listeners.get(endpoint.name), self.limits)
+            for endpoint in settings.listeners
+        ]
+        self.dispatcher = Dispatcher(self, api.HANDLERS)
+        self.http = HttpServer(self)
+        self.failed: asyncio.Event = asyncio.Event()
+        """Set when the broker cannot go on (its last log directory, or the one with the metadata, is gone)."""
+        self.loop: asyncio.AbstractEventLoop
+        self.metadata: Metadata
+        self.replicas: Replicas
+        self.groups: Groups
+        self.producer_ids: ProducerIds
+        self._readers = ThreadPoolExecutor(READER_THREADS, thread_name_prefix="headrace-reader")
+        self._directories: list[LogDirectory] = []
+        self._stopping = True
+
+    @property
+    def image(self) -> ClusterImage:
+        return self.metadata.image
+
+    @property
+    def cluster_id(self) -> str:
+        return self.image.cluster_id
+
+    @property
+    def port(self) -> int:
+        """The port of the first listener, known once started."""
+        return self.listeners[0].port
+
+    def advertised(self, listener_name: str) -> tuple[str, int]:
+        """Where clients of this listener should connect."""
+        for listener in self.listeners:
+            if listener.name == listener_name:
+                return listener.advertised.host, listener.advertised.port
+        raise KeyError(listener_name)
+
+    async def run_reader(self, function: Callable[..., Outcome], *arguments: Any) -> Outcome:
+        """Run something that may wait for a disk in a reader thread."""
+        return await self.loop.run_in_executor(self._readers, function, *arguments)
+
+    # Start.
+
+    async def start(self) -> None:
+        """Come up, or raise StartError with nothing left behind."""
+        self.loop = asyncio.get_running_loop()
+        try:
+            self._open_directories()
+            await self._bind()
+            await self._replay_metadata()
+            await self._open_logs()
+            self._start_timers()
+            await self._start_http()
+            for listener in self.listeners:
+                await listener.serve()
+            self._stopping = False
+        except BaseException:
+            await self._give_up()
+            raise
+        log.info(
+            "broker %d of cluster %s is ready on %s with %d partitions",
+            self.node_id,
+            self.cluster_id,
+            ", ".join(str(listener.advertised) for listener in self.listeners),
+            self.replicas.partition_count,
+        )
+
+    def _open_directories(self) -> None:
+        paths = [Path(path).absolute() for path in self.settings.log_dirs]
+        cluster_id = None
+        for path in paths:
+            directory = LogDirectory.open(path, node_id=self.node_id, fs=self.fs, clock=self.clock)
+            self._directories.append(directory)
+            if directory.cluster_id and cluster_id and directory.cluster_id != cluster_id:
+                raise StartError(
+                    f"{path} belongs to cluster {directory.cluster_id}, the directories before it to {cluster_id}; "
+                    "give directories of one cluster in log.dirs"
+                )
+            cluster_id = cluster_id or directory.cluster_id
+        cluster_id = cluster_id or to_text(random_uuid())
+        for directory in self._directories:
+            directory.format(cluster_id)
+
+    async def _bind(self) -> None:
+        for listener in self.listeners:
+            try:
+                await listener.start(self.dispatcher)
+            except OSError as error:
+                raise StartError(
+                    f"cannot listen on {listener.endpoint}: {error.strerror or error}. "
+                    "Stop what uses that address, or choose another with listeners (--port on the command line)."
+                ) from error
+
+    async def _replay_metadata(self) -> None:
+        directory = self._directories[0]
+        opened = await self.loop.run_in_executor(
+            None, lambda: MetadataLog.open(directory, settings=self.settings, fs=self.fs, clock=self.clock)
+        )
+        self.metadata = Metadata(opened)
+        await self.metadata.change(lambda image: (controller.register_broker(image, self), None))
+        self.producer_ids = ProducerIds(
+            lambda: self.metadata.change(lambda image: controller.allocate_producer_ids(image, self.node_id))
+        )
+
+    async def _open_logs(self) -> None:
+        self.replicas = Replicas(
+            self._directories,
+            clock=self.clock,
+            log_config=lambda image, topic: log_config(image, topic, self.settings),
+            on_directory_failure=self._directory_failed,
+        )
+        await self.replicas.open(self.image)
+        self.metadata.replicas = self.replicas
+        self.metadata.on_broker_configs = self._broker_configs_changed
+        self.groups = Groups(self)
+        await self.groups.start()
+
+    def _start_timers(self) -> None:
+        settings, every = self.settings, self.timers.every
+        every("retention", lambda: settings["log.retention.check.interval.ms"], self.replicas.apply_retention)
+        every(
+            "recovery checkpoint",
+            lambda: settings["log.flush.offset.checkpoint.interval.ms"],
+            self.replicas.write_checkpoints,
+        )
+        every("flush", lambda: min(settings["log.flush.scheduler.interval.ms"], 1000), self.replicas.flush_due)
+        every("metadata snapshot", lambda: 60_000, self.metadata.snapshot_if_due)
+        every("idle connections", lambda: 10_000, self._close_idle_connections)
+        self.timers.start()
+
+    async def _start_http(self) -> None:
+        try:
+            await self.http.start()
+        except OSError as error:
+            raise StartError(
+                f"cannot serve HTTP on port {self.settings['headrace.http.port']}: {error.strerror or error}. "
+                "Choose another with headrace.http.port, or -1 for none."
+            ) from error
+
+    # While it runs.
+
+    def problems(self) -> list[str]:
+        """Why this broker is not healthy; nothing when it is."""
+        found = [
+            f"log directory {directory.files.path} is offline: {directory.files.offline}"
+            for directory in self.replicas.directories
+            if directory.files.offline is not None
+        ]
+        return [*found, "the broker is shutting down"] if self._stopping else found
+
+    def _broker_configs_changed(self, image: ClusterImage) -> None:
+        self.replicas.apply_configs(image, image.topics)
+        self.limits.max_connections = self.settings["max.connections"]
+        self.limits.max_per_address = self.settings["max.connections.per.ip"]
+
+    async def _close_idle_connections(self) -> None:
+        before = self.dispatcher.now() - self.settings["connections.max.idle.ms"] / 1000
+        for listener in self.listeners:
+            listener.close_idle(before)
+
+    def _directory_failed(self, directory: LogDirectory, error: OSError) -> None:
+        if directory is self._directories[0] or all(one.offline is not None for one in self._directories):
+            log.critical("the broker stops: %s held what it cannot go on without (%s)", directory.path, error)
+            self.failed.set()
+
+    # Stop.
+
+    async def stop(self) -> None:
+        """Finish what is in flight, flush, mark the directories clean."""
+        self._stopping = True
+        for listener in self.listeners:
+            listener.stop_accepting()
+        await self.timers.stop()
+        await self._drain()
+        await self.http.stop()
+        await self.groups.stop()
+        for listener in self.listeners:
+            listener.abort_all()
+        await self.replicas.close(clean=not self.failed.is_set(), broker_epoch=self.image.offset)
+        await self.metadata.close()
+        self._release()
+        log.info("broker %d stopped", self.node_id)
+
+    async def _drain(self) -> None:
+        """Answer the long polls now and wait for requests that are being worked on."""
+        for reading in tuple(self.long_polls):
+            reading.stop_waiting()
+        deadline = self.loop.time() + DRAIN_SECONDS
+        while self.loop.time() < deadline:
+            busy = [one for listener in self.listeners for one in listener.connections if not one.idle]
+            if not busy:
+                return
+            await asyncio.sleep(0.005)
+
+    async def _give_up(self) -> None:
+        for listener in self.listeners:
+            listener.stop_accepting()
+            listener.abort_all()
+        await self.timers.stop()
+        await self.http.stop()
+        if hasattr(self, "replicas"):
+            await self.replicas.close(clean=False, broker_epoch=-1)
+        self._release()
+
+    def _release(self) -> None:
+        self._readers.shutdown(wait=True)
+        for directory in self._directories:
+            directory.unlock()
+        self._directories = []

@@ -1,0 +1,1 @@
+"""Partitions on this node, and the cluster image with its log."""

@@ -1,0 +1,175 @@
+"""One partition on this node: its log, leader epoch, high watermark, and who waits for it to grow.
+
+All of it belongs to the event loop. Appends are `reserve → write → commit`; only the write may run elsewhere.
+With one replica the high watermark is the log's end; with followers it will be the lowest end of the in-sync set, and
+`advance_high_watermark` is the one place that decides it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Literal, Protocol
+
+from headrace.replica.writer import DirectoryWriter
+from headrace.storage.errors import AppendError
+from headrace.storage.log import Appended, Log, Reservation
+from headrace.wire.errors import ErrorCode
+
+Origin = Literal["client", "coordinator", "replication"]
+
+
+class Waiter(Protocol):
+    """Somebody who wants to know that a partition has more to read (a long poll)."""
+
+    def on_growth(self, size: int) -> None: ...
+
+
+class Partition:
+    """The leader's view of one partition."""
+
+    __slots__ = (
+        "_fail_directory",
+        "_flush",
+        "high_watermark",
+        "leader_epoch",
+        "log",
+        "offline",
+        "partition",
+        "pending",
+        "topic",
+        "topic_id",
+        "waiters",
+        "writer",
+    )
+
+    def __init__(
+        self,
+        log: Log,
+        *,
+        leader_epoch: int,
+        writer: DirectoryWriter,
+        fail_directory: Callable[[Partition, OSError], None],
+        flush: Callable[[Log], asyncio.Future[None]],
+    ) -> None:
+        self.log = log
+        self.topic = log.topic
+        self.partition = log.partition
+        self.topic_id = log.topic_id
+        self.leader_epoch = leader_epoch
+        self.high_watermark = log.log_end_offset
+        self.writer = writer
+        self.offline = False
+        self.pending = 0
+        """Reservations handed to the writer and not yet committed."""
+        self.waiters: set[Waiter] = set()
+        self._fail_directory = fail_directory
+        self._flush = flush
+
+    @property
+    def log_start_offset(self) -> int:
+        return self.log.log_start_offset
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Where read_committed readers stop: the first offset of the oldest open transaction, else the high watermark."""
+        return self.high_watermark
+
+    def append(self, batch: memoryview, now_ms: int, origin: Origin = "client") -> Appended | asyncio.Future[Appended]:
+        """Append one batch. Answers at once, or with a future when the disk is slow or a flush is asked for.
+
+        Raises AppendError for everything that Kafka reports per partition. When a future comes back, the caller must
+        leave the batch's buffer alone until it is done.
+        """
+        if self.offline:
+            raise AppendError(ErrorCode.KAFKA_STORAGE_ERROR, "the log directory of this partition is offline")
+        reserved = self.log.reserve(batch, leader_epoch=self.leader_epoch, now_ms=now_ms, origin=origin)
+        if isinstance(reserved, Appended):  # a duplicate: it was stored before, nothing to write
+            return reserved
+        if self.writer.slow or self.pending:
+            return self._append_in_thread(reserved)
+        started = time.perf_counter()
+        try:
+            reserved.write()
+        except OSError as error:
+            self.log.abandon()
+            self._fail_directory(self, error)
+            raise AppendError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory failed: {error}") from error
+        self.writer.note_inline(time.perf_counter() - started)
+        appended = self.log.commit(reserved)
+        if appended.flush_due:
+            return self._after_flush(appended)
+        self.advance_high_watermark(reserved.size)
+        return appended
+
+    def advance_high_watermark(self, size: int) -> None:
+        """Let readers see what the log holds, and wake those that wait."""
+        self.high_watermark = self.log.log_end_offset
+        if self.waiters:
+            for waiter in tuple(self.waiters):
+                waiter.on_growth(size)
+
+    def go_offline(self) -> None:
+        """The directory failed: wake the waiters, so that they hear of it."""
+        self.offline = True
+        for waiter in tuple(self.waiters):
+            waiter.on_growth(1 << 31)
+
+    def _append_in_thread(self, reservation: Reservation) -> asyncio.Future[Appended]:
+        future: asyncio.Future[Appended] = asyncio.get_running_loop().create_future()
+        self.pending += 1
+
+        def done(error: OSError | None) -> None:
+            self.pending -= 1
+            if error is None and self.offline:
+                error = OSError("an earlier write to this log directory failed")
+            if error is not None:
+                if not self.offline:
+                    self.log.abandon()
+                    self._fail_directory(self, error)
+                failure = AppendError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory failed: {error}")
+                if not future.done():
+                    future.set_exception(failure)
+                return
+            appended = self.log.commit(reservation)
+            if appended.flush_due:
+                self._chain(self._after_flush(appended), future)
+                return
+            self.advance_high_watermark(reservation.size)
+            if not future.done():
+                future.set_result(appended)
+
+        self.writer.submit(reservation, done)
+        return future
+
+    def _after_flush(self, appended: Appended) -> asyncio.Future[Appended]:
+        """flush.messages is reached: the record counts as written once fsync has returned."""
+        future: asyncio.Future[Appended] = asyncio.get_running_loop().create_future()
+
+        def flushed(flush: asyncio.Future[None]) -> None:
+            error = flush.exception()
+            if isinstance(error, OSError):
+                self._fail_directory(self, error)
+                future.set_exception(AppendError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory failed: {error}"))
+            elif error is not None:
+                future.set_exception(error)
+            else:
+                self.advance_high_watermark(1 << 31)
+                future.set_result(appended)
+
+        self._flush(self.log).add_done_callback(flushed)
+        return future
+
+    @staticmethod
+    def _chain(source: asyncio.Future[Appended], target: asyncio.Future[Appended]) -> None:
+        def copy(done: asyncio.Future[Appended]) -> None:
+            if target.done():
+                return
+            error = done.exception()
+            if error is not None:
+                target.set_exception(error)
+            else:
+                target.set_result(done.result())
+
+        source.add_done_callback(copy)

@@ -1,0 +1,274 @@
+"""All partitions on this node, over all log directories, kept in step with the cluster image.
+
+Owns: the map from topic and partition to `Partition`, the directories with their writer and background threads, and what
+happens when a directory fails. The event loop is its only caller; blocking work (creating, recovering, deleting, flushing
+logs) runs in the directory's background thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future as ThreadFuture
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from headrace.clock import Clock
+from headrace.replica.image import ClusterImage, TopicImage
+from headrace.replica.partition import Partition
+from headrace.replica.writer import DirectoryWriter
+from headrace.storage.config import LogConfig
+from headrace.storage.directory import LogDirectory
+from headrace.storage.log import Log
+
+log = logging.getLogger("headrace.replica")
+
+Partitions = dict[int, Partition]
+
+
+class ReplicaDirectory:
+    """One log directory at work: its files, its threads, the partitions it holds."""
+
+    def __init__(self, files: LogDirectory, loop: asyncio.AbstractEventLoop, failed: Callable[[OSError], None]) -> None:
+        self.files = files
+        self.writer = DirectoryWriter(files.path.name, loop)
+        self.background = ThreadPoolExecutor(1, thread_name_prefix=f"headrace-disk-{files.path.name}")
+        self.partitions: set[Partition] = set()
+        self._loop = loop
+        self._failed = failed
+
+    def defer(self, job: Callable[[], None]) -> None:
+        """Run a blocking job in the background; a disk that fails there takes the directory offline."""
+        self.background.submit(job).add_done_callback(self._check)
+
+    def _check(self, done: ThreadFuture[None]) -> None:
+        error = done.exception()
+        if isinstance(error, OSError):
+            self._loop.call_soon_threadsafe(self._failed, error)
+        elif error is not None:
+            log.error("a background job of %s failed", self.files.path, exc_info=error)
+
+    def close_threads(self) -> None:
+        self.writer.close()
+        self.background.shutdown(wait=True)
+
+
+class Replicas:
+    """The partitions of this node."""
+
+    def __init__(
+        self,
+        directories: Iterable[LogDirectory],
+        *,
+        clock: Clock,
+        log_config: Callable[[ClusterImage, str], LogConfig],
+        on_directory_failure: Callable[[LogDirectory, OSError], None],
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._clock = clock
+        self._log_config = log_config
+        self._on_directory_failure = on_directory_failure
+        self.topics: dict[str, Partitions] = {}
+        self.topics_by_id: dict[bytes, Partitions] = {}
+        self.directories: list[ReplicaDirectory] = []
+        for files in directories:
+            directory = ReplicaDirectory(
+                files, self._loop, lambda error, files=files: self.fail_directory(files, error)
+            )
+            self.directories.append(directory)
+
+    def get(self, topic: str, partition: int) -> Partition | None:
+        partitions = self.topics.get(topic)
+        return partitions.get(partition) if partitions is not None else None
+
+    def get_by_id(self, topic_id: bytes, partition: int) -> Partition | None:
+        partitions = self.topics_by_id.get(topic_id)
+        return partitions.get(partition) if partitions is not None else None
+
+    def all(self) -> Iterable[Partition]:
+        for partitions in self.topics.values():
+            yield from partitions.values()
+
+    @property
+    def partition_count(self) -> int:
+        return sum(map(len, self.topics.values()))
+
+    # Start, change, stop.
+
+    async def open(self, image: ClusterImage) -> None:
+        """Open every log that the image names; set aside directories that it does not."""
+        await asyncio.gather(
+            *(
+                self._loop.run_in_executor(directory.background, self._open_directory, directory, image)
+                for directory in self.directories
+            )
+        )
+        for directory in self.directories:
+            for partition in directory.partitions:
+                self._add(partition)
+        await self._create_missing(image, image.topics.values())
+
+    async def apply(self, image: ClusterImage, created: Iterable[str], deleted: Iterable[tuple[str, bytes]]) -> None:
+        """Follow a metadata change: create and delete logs. Returns when the disks show it."""
+        for name, topic_id in deleted:
+            await self._delete(name, topic_id)
+        await self._create_missing(image, [image.topics[name] for name in created if name in image.topics])
+
+    def apply_configs(self, image: ClusterImage, topics: Iterable[str]) -> None:
+        """Give the logs of these topics the settings that the image now holds."""
+        for name in topics:
+            partitions = self.topics.get(name)
+            if partitions:
+                config = self._log_config(image, name)
+                for partition in partitions.values():
+                    partition.log.config = config
+
+    def fail_directory(self, files: LogDirectory, error: OSError) -> None:
+        """A disk failed: its partitions are gone until a restart, the others go on."""
+        for directory in self.directories:
+            if directory.files is files and files.offline is None:
+                files.offline = error
+                log.error("log directory %s is offline: %s", files.path, error)
+                for partition in directory.partitions:
+                    partition.go_offline()
+                self._on_directory_failure(files, error)
+
+    async def close(self, *, clean: bool, broker_epoch: int) -> None:
+        """Flush and close every log, write the checkpoints and the clean-shutdown marker, end the threads."""
+        for directory in self.directories:
+            await self._loop.run_in_executor(None, directory.writer.close)
+            await self._loop.run_in_executor(
+                directory.background, self._close_directory, directory, clean, broker_epoch
+            )
+            directory.background.shutdown(wait=True)
+
+    # Housekeeping, called from the broker's timers.
+
+    async def apply_retention(self) -> int:
+        """Delete segments that are too old or too many; the number deleted."""
+        now_ms, deleted = self._clock.now_ms(), 0
+        for position, partition in enumerate(tuple(self.all())):
+            if not partition.offline:
+                deleted += (
+                    self._guarded(partition, partition.log.apply_retention, now_ms, partition.high_watermark) or 0
+                )
+            if position % 200 == 199:
+                await asyncio.sleep(0)
+        return deleted
+
+    async def write_checkpoints(self) -> None:
+        """Recovery points and log starts, so that the next start knows what is safe on disk."""
+        for directory in self.directories:
+            if directory.files.offline is None:
+                try:
+                    await self._loop.run_in_executor(directory.background, directory.files.write_checkpoints)
+                except OSError as error:
+                    self.fail_directory(directory.files, error)
+
+    async def flush_due(self) -> None:
+        """fsync the logs whose flush.ms has passed."""
+        now_ms = self._clock.now_ms()
+        for partition in tuple(self.all()):
+            if not partition.offline and partition.log.flush_due(now_ms):
+                try:
+                    await self.flush(partition.log)
+                except OSError as error:
+                    self._fail_partition(partition, error)
+
+    def flush(self, partition_log: Log) -> asyncio.Future[None]:
+        """fsync one log in the background of its directory."""
+        directory = self._directory_of(partition_log)
+        return self._loop.run_in_executor(directory.background, partition_log.flush)
+
+    def _guarded(self, partition: Partition, action: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return action(*arguments)
+        except OSError as error:
+            self._fail_partition(partition, error)
+            return None
+
+    # Inside.
+
+    def _add(self, partition: Partition) -> None:
+        partitions = self.topics.setdefault(partition.topic, {})
+        partitions[partition.partition] = partition
+        self.topics_by_id[partition.topic_id] = partitions
+
+    def _partition(self, directory: ReplicaDirectory, opened: Log, leader_epoch: int) -> Partition:
+        partition = Partition(
+            opened,
+            leader_epoch=leader_epoch,
+            writer=directory.writer,
+            fail_directory=self._fail_partition,
+            flush=self.flush,
+        )
+        directory.partitions.add(partition)
+        return partition
+
+    def _fail_partition(self, partition: Partition, error: OSError) -> None:
+        self.fail_directory(self._directory_of(partition.log).files, error)
+
+    def _directory_of(self, partition_log: Log) -> ReplicaDirectory:
+        parent = partition_log.path.parent
+        return next(directory for directory in self.directories if directory.files.path == parent)
+
+    def _open_directory(self, directory: ReplicaDirectory, image: ClusterImage) -> None:
+        configs: dict[str, LogConfig] = {}
+        for found in directory.files.list_logs():
+            topic = image.topics.get(found.topic)
+            if topic is None or topic.id != found.topic_id or found.partition >= len(topic.partitions):
+                log.warning("%s is not in the cluster metadata; it is set aside, not deleted", found.path)
+                directory.files.set_aside(found)
+                continue
+            config = configs.get(found.topic)
+            if config is None:
+                config = configs[found.topic] = self._log_config(image, found.topic)
+            opened = directory.files.open_log(found, config, defer=directory.defer)
+            self._partition(directory, opened, topic.partitions[found.partition].leader_epoch)
+
+    async def _create_missing(self, image: ClusterImage, topics: Iterable[TopicImage]) -> None:
+        wanted: dict[ReplicaDirectory, list[tuple[TopicImage, int, LogConfig]]] = {}
+        online = [directory for directory in self.directories if directory.files.offline is None]
+        if not online:
+            return
+        load = {directory: len(directory.partitions) for directory in online}
+        for topic in topics:
+            present = self.topics_by_id.get(topic.id, {})
+            config: LogConfig | None = None
+            for partition in topic.partitions:
+                if partition.partition not in present:
+                    config = config or self._log_config(image, topic.name)
+                    directory = min(load, key=load.__getitem__)
+                    load[directory] += 1
+                    wanted.setdefault(directory, []).append((topic, partition.partition, config))
+        for directory, missing in wanted.items():
+            made = await self._loop.run_in_executor(directory.background, self._create_logs, directory, missing)
+            for partition in made:
+                self._add(partition)
+
+    def _create_logs(
+        self, directory: ReplicaDirectory, missing: list[tuple[TopicImage, int, LogConfig]]
+    ) -> list[Partition]:
+        made = []
+        for topic, index, config in missing:
+            created = directory.files.create_log(topic.name, index, topic.id, config, defer=directory.defer)
+            made.append(self._partition(directory, created, topic.partitions[index].leader_epoch))
+        return made
+
+    async def _delete(self, name: str, topic_id: bytes) -> None:
+        partitions = self.topics_by_id.pop(topic_id, None)
+        if partitions is None:
+            return
+        if self.topics.get(name) is partitions:
+            del self.topics[name]
+        for partition in partitions.values():
+            directory = self._directory_of(partition.log)
+            directory.partitions.discard(partition)
+            partition.go_offline()
+            if directory.files.offline is None:
+                await self._loop.run_in_executor(directory.background, directory.files.delete_log, partition.log)
+
+    def _close_directory(self, directory: ReplicaDirectory, clean: bool, broker_epoch: int) -> None:
+        if directory.files.offline is None:
+            directory.files.close(clean=clean, broker_epoch=broker_epoch)
