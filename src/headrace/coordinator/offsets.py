@@ -1,0 +1,191 @@
+"""Committed offsets of the groups of one coordinator, and the records that change them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from headrace.coordinator import records
+from headrace.coordinator.records import GroupRecord
+from headrace.wire.messages.offset_commit import OffsetCommitRequestPartition
+from headrace.wire.messages.offset_fetch import (
+    OffsetFetchRequestTopics,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
+)
+from headrace.wire.records.group import OffsetCommitKey, OffsetCommitValue
+from headrace.wire.schema import ZERO_UUID
+
+NO_OFFSET = -1
+NO_EXPIRY = -1
+DEFAULT_RETENTION = -1
+
+
+class OffsetAndMetadata(NamedTuple):
+    """One partition's committed offset."""
+
+    offset: int
+    leader_epoch: int
+    metadata: str
+    commit_timestamp_ms: int
+    expire_timestamp_ms: int
+    """Only set by clients that chose a retention of their own (OffsetCommit 2-4)."""
+    topic_id: bytes
+
+    @classmethod
+    def from_request(
+        cls, partition: OffsetCommitRequestPartition, topic_id: bytes, retention_ms: int, now_ms: int
+    ) -> OffsetAndMetadata:
+        return cls(
+            partition.committed_offset,
+            max(partition.committed_leader_epoch, -1),
+            partition.committed_metadata or "",
+            now_ms,
+            NO_EXPIRY if retention_ms == DEFAULT_RETENTION else now_ms + retention_ms,
+            topic_id,
+        )
+
+    @classmethod
+    def from_record(cls, value: OffsetCommitValue) -> OffsetAndMetadata:
+        return cls(
+            value.offset,
+            value.leader_epoch,
+            value.metadata,
+            value.commit_timestamp,
+            value.expire_timestamp,
+            value.topic_id,
+        )
+
+    def is_expired(self, base_timestamp_ms: int, retention_ms: int, now_ms: int) -> bool:
+        if self.expire_timestamp_ms != NO_EXPIRY:
+            return now_ms >= self.expire_timestamp_ms
+        return now_ms - base_timestamp_ms >= retention_ms
+
+
+PartitionOffsets = dict[int, OffsetAndMetadata]
+
+
+class Offsets:
+    """Group → topic → partition → committed offset. Written by `replay` alone."""
+
+    __slots__ = ("_by_group", "_in_flight")
+
+    def __init__(self) -> None:
+        self._by_group: dict[str, dict[str, PartitionOffsets]] = {}
+        self._in_flight: dict[str, Counter[tuple[str, int]]] = {}
+        """Commits on their way to the log. Whoever removes a group's offsets must remove these too."""
+
+    def replay(self, key: OffsetCommitKey, value: OffsetCommitValue | None) -> None:
+        if value is None:
+            self._remove(key.group, key.topic, key.partition)
+        else:
+            topics = self._by_group.setdefault(key.group, {})
+            topics.setdefault(key.topic, {})[key.partition] = OffsetAndMetadata.from_record(value)
+
+    def of_group(self, group_id: str) -> dict[str, PartitionOffsets]:
+        return self._by_group.get(group_id, {})
+
+    def get(self, group_id: str, topic: str, partition: int) -> OffsetAndMetadata | None:
+        return self.of_group(group_id).get(topic, {}).get(partition)
+
+    def groups(self) -> Iterator[tuple[str, dict[str, PartitionOffsets]]]:
+        return iter(self._by_group.items())
+
+    # Commits under way
+
+    def begin_append(self, committed: list[GroupRecord]) -> None:
+        for record in committed:
+            if isinstance(record.key, OffsetCommitKey) and record.value is not None:
+                key = record.key
+                self._in_flight.setdefault(key.group, Counter())[key.topic, key.partition] += 1
+
+    def end_append(self, committed: list[GroupRecord]) -> None:
+        for record in committed:
+            if isinstance(record.key, OffsetCommitKey) and record.value is not None:
+                key = record.key
+                pending = self._in_flight[key.group]
+                if pending[key.topic, key.partition] > 1:
+                    pending[key.topic, key.partition] -= 1
+                    continue
+                del pending[key.topic, key.partition]
+                if not pending:
+                    del self._in_flight[key.group]
+
+    def is_in_flight(self, group_id: str) -> bool:
+        return group_id in self._in_flight
+
+    # Removal
+
+    def tombstones(self, group_id: str) -> list[GroupRecord]:
+        """Records that remove every offset of a group."""
+        keys = {(topic, index) for topic, partitions in self.of_group(group_id).items() for index in partitions}
+        keys |= self._in_flight.get(group_id, Counter()).keys()
+        return [records.offset_tombstone(group_id, topic, index) for topic, index in sorted(keys)]
+
+    def tombstone(self, group_id: str, topic: str, partition: int) -> GroupRecord | None:
+        """The record that removes one offset, if there is one to remove."""
+        known = self.get(group_id, topic, partition) is not None
+        if known or (topic, partition) in self._in_flight.get(group_id, ()):
+            return records.offset_tombstone(group_id, topic, partition)
+        return None
+
+    def tombstones_of_topic(self, topic: str, topic_id: bytes) -> list[GroupRecord]:
+        """Records that remove a deleted topic's offsets, but not those of a later topic with the same name."""
+        return [
+            records.offset_tombstone(group_id, topic, index)
+            for group_id, topics in self._by_group.items()
+            for index, committed in topics.get(topic, {}).items()
+            if committed.topic_id in (ZERO_UUID, topic_id)
+        ]
+
+    def _remove(self, group_id: str, topic: str, partition: int) -> None:
+        topics = self._by_group.get(group_id, {})
+        partitions = topics.get(topic, {})
+        partitions.pop(partition, None)
+        if not partitions:
+            topics.pop(topic, None)
+        if not topics:
+            self._by_group.pop(group_id, None)
+
+    # Answers to OffsetFetch
+
+    def fetch(self, group_id: str, topics: list[OffsetFetchRequestTopics] | None) -> list[OffsetFetchResponseTopics]:
+        """What was committed for these topics, or for all. What was not is answered with offset -1, without an error."""
+        if topics is None:
+            return [
+                OffsetFetchResponseTopics(
+                    name=name, partitions=[_fetched(index, each) for index, each in partitions.items()]
+                )
+                for name, partitions in self.of_group(group_id).items()
+            ]
+        return [self._fetch_topic(group_id, topic) for topic in topics]
+
+    def _fetch_topic(self, group_id: str, topic: OffsetFetchRequestTopics) -> OffsetFetchResponseTopics:
+        partitions = self.of_group(group_id).get(topic.name, {})
+        return OffsetFetchResponseTopics(
+            name=topic.name,
+            topic_id=topic.topic_id,
+            partitions=[
+                _fetched(index, _of_same_topic(partitions.get(index), topic.topic_id))
+                for index in topic.partition_indexes
+            ],
+        )
+
+
+def _of_same_topic(committed: OffsetAndMetadata | None, topic_id: bytes) -> OffsetAndMetadata | None:
+    """An offset of a deleted topic says nothing about a new one with the same name."""
+    if committed is None or ZERO_UUID in (committed.topic_id, topic_id) or committed.topic_id == topic_id:
+        return committed
+    return None
+
+
+def _fetched(index: int, committed: OffsetAndMetadata | None) -> OffsetFetchResponsePartitions:
+    if committed is None:
+        return OffsetFetchResponsePartitions(partition_index=index, committed_offset=NO_OFFSET, metadata="")
+    return OffsetFetchResponsePartitions(
+        partition_index=index,
+        committed_offset=committed.offset,
+        committed_leader_epoch=committed.leader_epoch,
+        metadata=committed.metadata,
+    )
