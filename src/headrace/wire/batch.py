@@ -1,0 +1,239 @@
+"""Record batches: the records inside, decoded and encoded. The header has its own file and is imported from here as well.
+
+Brokers rarely look at records: for compacted topics, timestamp look-ups and the logs that they write themselves.
+
+    record: varint length | int8 attributes = 0 | varint timestamp delta | varint offset delta
+            | varint length, key | varint length, value | varint count, headers (varint length, key | varint length, value)
+
+Varints are zigzag; a length of -1 is null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from headrace.wire.batch_header import (
+    CONTROL_BIT,
+    DELETE_HORIZON_BIT,
+    HEADER,
+    HEADER_SIZE,
+    LENGTH_OVERHEAD,
+    LOG_APPEND_TIME_BIT,
+    MAGIC,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    NO_TIMESTAMP,
+    TRANSACTIONAL_BIT,
+    BatchHeader,
+    TimestampType,
+    check_crc,
+    iter_batches,
+    patch,
+    read_header,
+    set_append_time,
+    write_crc,
+)
+from headrace.wire.compression import MAX_DECOMPRESSED, compress, decompress
+from headrace.wire.errors import WireError
+from headrace.wire.fields import Buffer
+from headrace.wire.varint import varint
+
+__all__ = [
+    "HEADER_SIZE",
+    "MAGIC",
+    "NO_PRODUCER_ID",
+    "NO_SEQUENCE",
+    "NO_TIMESTAMP",
+    "BatchHeader",
+    "Record",
+    "TimestampType",
+    "check_crc",
+    "decode_records",
+    "encode_batch",
+    "iter_batches",
+    "patch",
+    "read_header",
+    "set_append_time",
+    "write_crc",
+]
+
+# Length, attributes, two deltas, two null lengths and no headers.
+SMALLEST_RECORD = 7
+
+Headers = Sequence[tuple[str, bytes | None]]
+
+
+class Record(NamedTuple):
+    """One record. An offset of -1 means, to `encode_batch`, the one after the record before."""
+
+    offset: int = -1
+    timestamp: int = NO_TIMESTAMP
+    key: bytes | None = None
+    value: bytes | None = None
+    headers: Headers = ()
+
+
+def decode_records(view: Buffer, position: int = 0, limit: int = MAX_DECOMPRESSED) -> list[Record]:
+    """The records of the batch at `position`; WireError for anything in it that is not as it should be.
+
+    The checksum is not looked at, see `check_crc`. Compressed records may take up to `limit` bytes in the clear.
+    """
+    header = read_header(view, position)
+    end = position + header.size
+    if header.magic != MAGIC:
+        raise WireError(f"record batch of magic {header.magic}, only {MAGIC} is supported")
+    if header.batch_length < HEADER_SIZE - LENGTH_OVERHEAD or end > len(view):
+        raise WireError("record batch runs past the end")
+    data = bytes(decompress(header.codec, memoryview(view)[position + HEADER_SIZE : end], limit))
+    if not 0 <= header.record_count * SMALLEST_RECORD <= len(data):
+        raise WireError(f"record batch cannot hold {header.record_count} records")
+    try:
+        records, position = _decode_all(data, header)
+    except IndexError:
+        raise WireError("record runs past the end of its batch") from None
+    except UnicodeDecodeError as error:
+        raise WireError(f"record header: {error}") from None
+    if position != len(data):
+        raise WireError(f"record batch has {len(data) - position} bytes behind its last record")
+    return records
+
+
+def _decode_all(data: bytes, header: BatchHeader) -> tuple[list[Record], int]:
+    records: list[Record] = []
+    base_offset, base_timestamp = header.base_offset, header.base_timestamp
+    append_time = header.max_timestamp if header.timestamp_type else None
+    position = 0
+    for _ in range(header.record_count):
+        length, position = read_varint(data, position)
+        end = position + length
+        # The byte behind the length holds attributes, of which none is in use.
+        timestamp_delta, position = read_varint(data, position + 1)
+        offset_delta, position = read_varint(data, position)
+        key, position = _read_bytes(data, position)
+        value, position = _read_bytes(data, position)
+        headers, position = _read_headers(data, position)
+        if position != end or offset_delta < 0:
+            raise WireError("record does not have the length or the offset that it says")
+        timestamp = base_timestamp + timestamp_delta if append_time is None else append_time
+        records.append(Record(base_offset + offset_delta, timestamp, key, value, headers))
+    return records, position
+
+
+def read_varint(data: bytes, position: int) -> tuple[int, int]:
+    """A zigzag varint of up to 64 bits, and the position behind it; IndexError at the end of the data."""
+    byte = data[position]
+    position += 1
+    if byte < 128:
+        return (byte >> 1) ^ -(byte & 1), position
+    value = byte & 0x7F
+    shift = 7
+    while True:
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 128:
+            break
+        shift += 7
+        if shift > 63:
+            raise WireError("varint is longer than 10 bytes")
+    value &= 0xFFFFFFFFFFFFFFFF
+    return (value >> 1) ^ -(value & 1), position
+
+
+def _read_bytes(data: bytes, position: int) -> tuple[bytes | None, int]:
+    length, position = read_varint(data, position)
+    if length < 0:
+        return None, position
+    end = position + length
+    if end > len(data):
+        raise WireError("record runs past the end of its batch")
+    return data[position:end], end
+
+
+def _read_headers(data: bytes, position: int) -> tuple[Headers, int]:
+    count, position = read_varint(data, position)
+    if count == 0:
+        return (), position
+    if not 0 < count * 2 <= len(data) - position:
+        raise WireError(f"record cannot hold {count} headers")
+    headers: list[tuple[str, bytes | None]] = []
+    for _ in range(count):
+        key, position = _read_bytes(data, position)
+        value, position = _read_bytes(data, position)
+        if key is None:
+            raise WireError("record header without a key")
+        headers.append((str(key, "utf-8"), value))
+    return tuple(headers), position
+
+
+def encode_batch(
+    records: Sequence[Record],
+    *,
+    base_offset: int = 0,
+    codec: int = 0,
+    compression_level: int | None = None,
+    producer_id: int = NO_PRODUCER_ID,
+    producer_epoch: int = -1,
+    base_sequence: int = NO_SEQUENCE,
+    leader_epoch: int = -1,
+    is_transactional: bool = False,
+    is_control: bool = False,
+    timestamp_type: TimestampType | int = TimestampType.CREATE_TIME,
+    last_offset_delta: int | None = None,
+    delete_horizon_ms: int | None = None,
+) -> bytearray:
+    """A batch of these records, with its checksum.
+
+    Compaction passes `last_offset_delta`, because a batch keeps the range of offsets of the one it came from even when
+    its last records are gone, and `delete_horizon_ms`.
+    """
+    attributes = codec | LOG_APPEND_TIME_BIT * timestamp_type
+    attributes |= TRANSACTIONAL_BIT * is_transactional | CONTROL_BIT * is_control
+    base_timestamp = records[0].timestamp if records else NO_TIMESTAMP
+    if delete_horizon_ms is not None:
+        attributes |= DELETE_HORIZON_BIT
+        base_timestamp = delete_horizon_ms
+    body, last_delta = _encode_all(records, base_offset, base_timestamp)
+    payload = compress(codec, body, compression_level)
+    batch = bytearray(HEADER_SIZE)
+    HEADER.pack_into(
+        batch,
+        0,
+        base_offset,
+        HEADER_SIZE - LENGTH_OVERHEAD + len(payload),
+        leader_epoch,
+        MAGIC,
+        0,
+        attributes,
+        last_delta if last_offset_delta is None else last_offset_delta,
+        base_timestamp,
+        max((record.timestamp for record in records), default=NO_TIMESTAMP),
+        producer_id,
+        producer_epoch,
+        base_sequence,
+        len(records),
+    )
+    batch += payload
+    write_crc(batch)
+    return batch
+
+
+def _encode_all(records: Iterable[Record], base_offset: int, base_timestamp: int) -> tuple[bytearray, int]:
+    """The records one after the other, and the last offset delta."""
+    body = bytearray()
+    delta = -1
+    for offset, timestamp, key, value, headers in records:
+        previous, delta = delta, delta + 1 if offset == -1 else offset - base_offset
+        if delta <= previous:
+            raise ValueError(f"offset {offset} does not come after the one before it")
+        record = b"\0" + varint(timestamp - base_timestamp) + varint(delta) + _sized(key) + _sized(value)
+        record += varint(len(headers))
+        for name, content in headers:
+            record += _sized(name.encode()) + _sized(content)
+        body += varint(len(record)) + record
+    return body, delta
+
+
+def _sized(data: bytes | None) -> bytes:
+    return b"\x01" if data is None else varint(len(data)) + data
