@@ -85,8 +85,6 @@ class Partition:
         if self.offline:
             raise AppendError(ErrorCode.KAFKA_STORAGE_ERROR, "the log directory of this partition is offline")
         reserved = self.log.reserve(batch, leader_epoch=self.leader_epoch, now_ms=now_ms, origin=origin)
-        if isinstance(reserved, Appended):  # a duplicate: it was stored before, nothing to write
-            return reserved
         if self.writer.slow or self.pending:
             return self._append_in_thread(reserved)
         started = time.perf_counter()
