@@ -31,7 +31,7 @@ from headrace.fs import Fs
 from headrace.replica import controller
 from headrace.replica.image import ClusterImage
 from headrace.replica.metadata_log import MetadataLog
-from headrace.replica.replicas import Replicas
+from headrace.replica.replicas import ReplicaDirectory, Replicas
 from headrace.replica.topic_config import log_config
 from headrace.settings.broker import BrokerSettings
 from headrace.storage.directory import LogDirectory
@@ -228,9 +228,9 @@ class Broker:
         for listener in self.listeners:
             listener.close_idle(before)
 
-    def _directory_failed(self, directory: LogDirectory, error: OSError) -> None:
-        if directory is self._directories[0] or all(one.offline is not None for one in self._directories):
-            log.critical("the broker stops: %s held what it cannot go on without (%s)", directory.path, error)
+    def _directory_failed(self, directory: ReplicaDirectory, error: OSError) -> None:
+        if directory.files is self._directories[0] or all(one.offline is not None for one in self._directories):
+            log.critical("the broker stops: %s held what it cannot go on without (%s)", directory.files.path, error)
             self.failed.set()
 
     # Stop.

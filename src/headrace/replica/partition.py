@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
 from typing import Literal, Protocol
 
 from headrace.replica.writer import DirectoryWriter
@@ -26,12 +25,21 @@ class Waiter(Protocol):
     def on_growth(self, size: int) -> None: ...
 
 
+class Directory(Protocol):
+    """What a partition needs of the log directory it lives in."""
+
+    writer: DirectoryWriter
+
+    def fail(self, error: OSError) -> None: ...
+
+    def flush(self, log: Log) -> asyncio.Future[None]: ...
+
+
 class Partition:
     """The leader's view of one partition."""
 
     __slots__ = (
-        "_fail_directory",
-        "_flush",
+        "directory",
         "high_watermark",
         "leader_epoch",
         "log",
@@ -41,7 +49,6 @@ class Partition:
         "topic",
         "topic_id",
         "waiters",
-        "writer",
     )
 
     def __init__(
@@ -49,9 +56,7 @@ class Partition:
         log: Log,
         *,
         leader_epoch: int,
-        writer: DirectoryWriter,
-        fail_directory: Callable[[Partition, OSError], None],
-        flush: Callable[[Log], asyncio.Future[None]],
+        directory: Directory,
     ) -> None:
         self.log = log
         self.topic = log.topic
@@ -59,13 +64,11 @@ class Partition:
         self.topic_id = log.topic_id
         self.leader_epoch = leader_epoch
         self.high_watermark = log.log_end_offset
-        self.writer = writer
+        self.directory = directory
         self.offline = False
         self.pending = 0
         """Reservations handed to the writer and not yet committed."""
         self.waiters: set[Waiter] = set()
-        self._fail_directory = fail_directory
-        self._flush = flush
 
     @property
     def log_start_offset(self) -> int:
@@ -85,16 +88,16 @@ class Partition:
         if self.offline:
             raise AppendError(ErrorCode.KAFKA_STORAGE_ERROR, "the log directory of this partition is offline")
         reserved = self.log.reserve(batch, leader_epoch=self.leader_epoch, now_ms=now_ms, origin=origin)
-        if self.writer.slow or self.pending:
+        if self.directory.writer.slow or self.pending:
             return self._append_in_thread(reserved)
         started = time.perf_counter()
         try:
             reserved.write()
         except OSError as error:
             self.log.abandon()
-            self._fail_directory(self, error)
+            self.directory.fail(error)
             raise AppendError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory failed: {error}") from error
-        self.writer.note_inline(time.perf_counter() - started)
+        self.directory.writer.note_inline(time.perf_counter() - started)
         appended = self.log.commit(reserved)
         if appended.flush_due:
             return self._after_flush(appended)
@@ -125,7 +128,7 @@ class Partition:
             if error is not None:
                 if not self.offline:
                     self.log.abandon()
-                    self._fail_directory(self, error)
+                    self.directory.fail(error)
                 failure = AppendError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory failed: {error}")
                 if not future.done():
                     future.set_exception(failure)
@@ -138,7 +141,7 @@ class Partition:
             if not future.done():
                 future.set_result(appended)
 
-        self.writer.submit(reservation, done)
+        self.directory.writer.submit(reservation, done)
         return future
 
     def _after_flush(self, appended: Appended) -> asyncio.Future[Appended]:
@@ -148,7 +151,7 @@ class Partition:
         def flushed(flush: asyncio.Future[None]) -> None:
             error = flush.exception()
             if isinstance(error, OSError):
-                self._fail_directory(self, error)
+                self.directory.fail(error)
                 future.set_exception(AppendError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory failed: {error}"))
             elif error is not None:
                 future.set_exception(error)
@@ -156,7 +159,7 @@ class Partition:
                 self.advance_high_watermark(1 << 31)
                 future.set_result(appended)
 
-        self._flush(self.log).add_done_callback(flushed)
+        self.directory.flush(self.log).add_done_callback(flushed)
         return future
 
     @staticmethod

@@ -30,7 +30,9 @@ Partitions = dict[int, Partition]
 class ReplicaDirectory:
     """One log directory at work: its files, its threads, the partitions it holds."""
 
-    def __init__(self, files: LogDirectory, loop: asyncio.AbstractEventLoop, failed: Callable[[OSError], None]) -> None:
+    def __init__(
+        self, files: LogDirectory, loop: asyncio.AbstractEventLoop, failed: Callable[[ReplicaDirectory, OSError], None]
+    ) -> None:
         self.files = files
         self.writer = DirectoryWriter(files.path.name, loop)
         self.background = ThreadPoolExecutor(1, thread_name_prefix=f"headrace-disk-{files.path.name}")
@@ -42,10 +44,23 @@ class ReplicaDirectory:
         """Run a blocking job in the background; a disk that fails there takes the directory offline."""
         self.background.submit(job).add_done_callback(self._check)
 
+    def fail(self, error: OSError) -> None:
+        """The disk failed: every partition in here is gone until a restart."""
+        if self.files.offline is None:
+            self.files.offline = error
+            log.error("log directory %s is offline: %s", self.files.path, error)
+            for partition in self.partitions:
+                partition.go_offline()
+            self._failed(self, error)
+
+    def flush(self, partition_log: Log) -> asyncio.Future[None]:
+        """fsync one log in the background."""
+        return self._loop.run_in_executor(self.background, partition_log.flush)
+
     def _check(self, done: ThreadFuture[None]) -> None:
         error = done.exception()
         if isinstance(error, OSError):
-            self._loop.call_soon_threadsafe(self._failed, error)
+            self._loop.call_soon_threadsafe(self.fail, error)
         elif error is not None:
             log.error("a background job of %s failed", self.files.path, exc_info=error)
 
@@ -63,20 +78,14 @@ class Replicas:
         *,
         clock: Clock,
         log_config: Callable[[ClusterImage, str], LogConfig],
-        on_directory_failure: Callable[[LogDirectory, OSError], None],
+        on_directory_failure: Callable[[ReplicaDirectory, OSError], None],
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._clock = clock
         self._log_config = log_config
-        self._on_directory_failure = on_directory_failure
         self.topics: dict[str, Partitions] = {}
         self.topics_by_id: dict[bytes, Partitions] = {}
-        self.directories: list[ReplicaDirectory] = []
-        for files in directories:
-            directory = ReplicaDirectory(
-                files, self._loop, lambda error, files=files: self.fail_directory(files, error)
-            )
-            self.directories.append(directory)
+        self.directories = [ReplicaDirectory(files, self._loop, on_directory_failure) for files in directories]
 
     def get(self, topic: str, partition: int) -> Partition | None:
         partitions = self.topics.get(topic)
@@ -124,16 +133,6 @@ class Replicas:
                 for partition in partitions.values():
                     partition.log.config = config
 
-    def fail_directory(self, files: LogDirectory, error: OSError) -> None:
-        """A disk failed: its partitions are gone until a restart, the others go on."""
-        for directory in self.directories:
-            if directory.files is files and files.offline is None:
-                files.offline = error
-                log.error("log directory %s is offline: %s", files.path, error)
-                for partition in directory.partitions:
-                    partition.go_offline()
-                self._on_directory_failure(files, error)
-
     async def close(self, *, clean: bool, broker_epoch: int) -> None:
         """Flush and close every log, write the checkpoints and the clean-shutdown marker, end the threads."""
         for directory in self.directories:
@@ -164,7 +163,7 @@ class Replicas:
                 try:
                     await self._loop.run_in_executor(directory.background, directory.files.write_checkpoints)
                 except OSError as error:
-                    self.fail_directory(directory.files, error)
+                    directory.fail(error)
 
     async def flush_due(self) -> None:
         """fsync the logs whose flush.ms has passed."""
@@ -172,20 +171,15 @@ class Replicas:
         for partition in tuple(self.all()):
             if not partition.offline and partition.log.flush_due(now_ms):
                 try:
-                    await self.flush(partition.log)
+                    await partition.directory.flush(partition.log)
                 except OSError as error:
-                    self._fail_partition(partition, error)
-
-    def flush(self, partition_log: Log) -> asyncio.Future[None]:
-        """fsync one log in the background of its directory."""
-        directory = self._directory_of(partition_log)
-        return self._loop.run_in_executor(directory.background, partition_log.flush)
+                    partition.directory.fail(error)
 
     def _guarded(self, partition: Partition, action: Callable[..., Any], *arguments: Any) -> Any:
         try:
             return action(*arguments)
         except OSError as error:
-            self._fail_partition(partition, error)
+            partition.directory.fail(error)
             return None
 
     # Inside.
@@ -196,22 +190,9 @@ class Replicas:
         self.topics_by_id[partition.topic_id] = partitions
 
     def _partition(self, directory: ReplicaDirectory, opened: Log, leader_epoch: int) -> Partition:
-        partition = Partition(
-            opened,
-            leader_epoch=leader_epoch,
-            writer=directory.writer,
-            fail_directory=self._fail_partition,
-            flush=self.flush,
-        )
+        partition = Partition(opened, leader_epoch=leader_epoch, directory=directory)
         directory.partitions.add(partition)
         return partition
-
-    def _fail_partition(self, partition: Partition, error: OSError) -> None:
-        self.fail_directory(self._directory_of(partition.log).files, error)
-
-    def _directory_of(self, partition_log: Log) -> ReplicaDirectory:
-        parent = partition_log.path.parent
-        return next(directory for directory in self.directories if directory.files.path == parent)
 
     def _open_directory(self, directory: ReplicaDirectory, image: ClusterImage) -> None:
         configs: dict[str, LogConfig] = {}
@@ -263,7 +244,8 @@ class Replicas:
         if self.topics.get(name) is partitions:
             del self.topics[name]
         for partition in partitions.values():
-            directory = self._directory_of(partition.log)
+            directory = partition.directory
+            assert isinstance(directory, ReplicaDirectory)
             directory.partitions.discard(partition)
             partition.go_offline()
             if directory.files.offline is None:
