@@ -32,6 +32,8 @@ FIXED = {
 # Kafka refuses longer strings in flexible versions too, where the format would allow them; a longer one could not be
 # written back in an older version.
 MAX_STRING = 32767
+# Arrays of up to this many numbers (replicas of a partition, mostly) have a layout made in advance.
+FEW = 9
 
 Decoder = Callable[[Any, int], tuple[Any, int]]
 
@@ -50,6 +52,15 @@ def smallest_size(field: Field, version: int, flexible: bool) -> int:
     if flexible:
         return 1
     return 2 if field.kind == "string" else 4
+
+
+def contains_records(cls: type[Struct]) -> bool:
+    """Whether the message has a field of records at any depth."""
+    for field in cls.FIELDS.values():
+        inner = field.element or field
+        if inner.kind == "records" or (inner.struct is not None and contains_records(inner.struct)):
+            return True
+    return False
 
 
 class DecoderSource:
@@ -72,7 +83,7 @@ class DecoderSource:
         }
         self.fixed: list[tuple[str, int, str]] = []
         self.counter = 0
-        self.zero_copy = False
+        self.zero_copy = contains_records(cls)
 
     def emit(self, line: str) -> None:
         self.lines.append("    " * self.indent + line)
@@ -109,11 +120,27 @@ class DecoderSource:
         self.emit(f"p += {size}")
         self.fixed.clear()
 
-    def read_uvarint(self, target: str) -> None:
+    def read_uvarint(self, target: str, usually_long: bool = False) -> None:
+        """Emits the reading of a varint. Up to two more bytes are read without a call where that is the usual case."""
         self.read_fixed("B", 1, target)
         self.flush()
         self.emit(f"if {target} > 127:")
+        if not usually_long:
+            self.emit(f"    {target}, p = more(data, p, {target})")
+            return
+        second, third = self.local("b"), self.local("b")
+        self.indent += 1
+        self.emit(f"{second} = data[p]")
+        self.emit(f"{third} = data[p + 1] if {second} > 127 else 0")
+        self.emit(f"if {third} > 127:")
         self.emit(f"    {target}, p = more(data, p, {target})")
+        self.emit(f"elif {second} > 127:")
+        self.emit(f"    {target} = {target} & 127 | ({second} & 127) << 7 | {third} << 14")
+        self.emit("    p += 2")
+        self.emit("else:")
+        self.emit(f"    {target} = {target} & 127 | {second} << 7")
+        self.emit("    p += 1")
+        self.indent -= 1
 
     def refuse(self, condition: str, path: str, why: str) -> None:
         self.emit(f"if {condition}:")
@@ -124,7 +151,7 @@ class DecoderSource:
         length = self.local("n")
         nullable = self.version in field.nullable
         if self.flexible:
-            self.read_uvarint(length)
+            self.read_uvarint(length, usually_long=field.kind == "records")
         else:
             self.read_fixed(*(("i", 4) if wide else ("h", 2)), length)
             self.flush()
@@ -142,15 +169,28 @@ class DecoderSource:
 
     def read_sized(self, field: Field, path: str, target: str) -> None:
         length = self.read_length(field, field.kind != "string", path, target)
+        if field.kind == "records":
+            self.read_slice(field, path, target, length, "data[p:{end}]")
+        elif field.kind == "bytes":
+            self.read_slice(field, path, target, length, "bytes(data[p:{end}])")
+        else:
+            # Empty strings are frequent (no rack, no member id), and a slice costs more than this question.
+            self.emit(f"if {length}:")
+            self.indent += 1
+            copied = ".tobytes()" if self.zero_copy else ""
+            self.read_slice(field, path, target, length, f"data[p:{{end}}]{copied}.decode()")
+            self.indent -= 1
+            self.emit("else:")
+            self.emit(f"    {target} = ''")
+        self.end_nullable(field)
+
+    def read_slice(self, field: Field, path: str, target: str, length: str, value: str) -> None:
         end = self.local("e")
         self.emit(f"{end} = p + {length}")
         too_long = f" or {length} > {MAX_STRING}" if field.kind == "string" and self.flexible else ""
         self.refuse(f"{end} > size{too_long}", path, "runs past the end")
-        self.zero_copy |= field.kind == "records"
-        value = {"string": f'str(data[p:{end}], "utf-8")', "bytes": f"bytes(data[p:{end}])"}
-        self.emit(f"{target} = {value.get(field.kind, f'data[p:{end}]')}")
+        self.emit(f"{target} = {value.format(end=end)}")
         self.emit(f"p = {end}")
-        self.end_nullable(field)
 
     def end_nullable(self, field: Field) -> None:
         if self.version in field.nullable:
@@ -166,13 +206,19 @@ class DecoderSource:
         self.refuse(f"{times} > size - p", path, "has more elements than bytes are left")
         if element.kind in FIXED and element.kind not in ("bool", "uuid"):
             code, size = FIXED[element.kind]
-            self.emit(f'{target} = list(unpack_from(f">{{{count}}}{code}", data, p))')
+            self.names[f"unpack_few_{code}"] = tuple(
+                struct_module.Struct(f">{n}{code}").unpack_from for n in range(FEW)
+            )
+            few, many = f"unpack_few_{code}[{count}](data, p)", f'unpack_from(f">{{{count}}}{code}", data, p)'
+            self.emit(f"{target} = list({few} if {count} < {FEW} else {many})")
             self.emit(f"p += {f'{count} * {size}' if size > 1 else count}")
         else:
             items = self.local("a")
             self.emit(f"{target} = {items} = []")
-            self.emit(f"for _ in range({count}):")
+            # Most arrays hold no or one element, for which a range costs more than this.
+            self.emit(f"while {count}:")
             self.indent += 1
+            self.emit(f"{count} -= 1")
             item = self.local("v")
             self.read(element, path, item)
             self.flush()
@@ -210,9 +256,12 @@ class DecoderSource:
 
     def read_tags(self, tagged: list[tuple[str, Field]], path: str, name: str) -> None:
         count = self.local("t")
-        self.read_uvarint(count)
+        self.read_fixed("B", 1, count)
+        self.flush()
         self.emit(f"if {count}:")
         self.indent += 1
+        self.emit(f"if {count} > 127:")
+        self.emit(f"    {count}, p = more(data, p, {count})")
         if tagged:
             self.read_known_tags(tagged, path, name, count)
         else:
@@ -266,8 +315,9 @@ class DecoderSource:
         self.read_struct(self.cls, "", "m")
         self.flush()
         head = ["def decode(data, p):"]
-        if self.zero_copy:
-            head += ["    if data.__class__ is not memoryview:", "        data = memoryview(data)"]
+        # Messages without records are small, and slices of bytes are cheaper than those of a memoryview.
+        wanted = "memoryview" if self.zero_copy else "bytes"
+        head += [f"    if data.__class__ is not {wanted}:", f"        data = {wanted}(data)"]
         head += ["    size = len(data)", "    try:"]
         tail = [
             "    except EXPECTED as error:",

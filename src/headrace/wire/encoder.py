@@ -12,7 +12,7 @@ import struct as struct_module
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from headrace.wire.decoder import FIXED
+from headrace.wire.decoder import FEW, FIXED
 from headrace.wire.fields import Buffer, Field
 from headrace.wire.varint import uvarint
 
@@ -159,7 +159,11 @@ class EncoderSource:
         self.write_length(f"len({value})", True)
         if element.kind in FIXED and element.kind not in ("bool", "uuid"):
             self.names["pack"] = struct_module.pack
-            self.emit(f'{self.buffer} += pack(f">{{len({value})}}{FIXED[element.kind][0]}", *{value})')
+            code, count = FIXED[element.kind][0], self.local("n")
+            self.names[f"pack_few_{code}"] = tuple(struct_module.Struct(f">{n}{code}").pack for n in range(FEW))
+            self.emit(f"{count} = len({value})")
+            few, many = f"pack_few_{code}[{count}](*{value})", f'pack(f">{{{count}}}{code}", *{value})'
+            self.emit(f"{self.buffer} += {few} if {count} < {FEW} else {many}")
         else:
             self.emit(f"for {item} in {value}:")
             self.indent += 1

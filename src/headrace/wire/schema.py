@@ -182,10 +182,12 @@ class Message(Struct):
 
         Records are slices of `data` (of a memoryview over it), so they can be patched in place if it is writable.
         """
-        message, end = cls.decode_from(data, version, position)
+        decoder = cls._decoders.get(version) or cls.decoder(version)
+        message, end = decoder(data, position)
         if end != len(data):
             raise WireError(f"{cls.__name__} v{version}: {len(data) - end} bytes too many")
-        return message
+        decoded: Self = message
+        return decoded
 
     @classmethod
     def decode_from(cls, data: Buffer, version: int, position: int = 0) -> tuple[Self, int]:
