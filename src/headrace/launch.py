@@ -9,8 +9,12 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from headrace.broker.server import Broker
 
 DEFAULT_PORT = 9092
 DEFAULT_DATA_DIR = "headrace-data"
@@ -31,43 +35,61 @@ class Started:
 
 
 def read_properties(path: str) -> dict[str, str]:
-    """Kafka's `server.properties`: `key=value` lines, `#` comments, a backslash continues a line."""
-    properties: dict[str, str] = {}
+    """The settings in a file with the form of Kafka's `server.properties`."""
+    from headrace.settings.properties import parse_properties
+
     with open(path, encoding="utf-8") as file:
-        text = file.read().replace("\\\n", "")
-    for number, raw in enumerate(text.splitlines(), 1):
-        line = raw.strip()
-        if not line or line[0] in "#!":
-            continue
-        name, separator, value = line.partition("=")
-        if not separator:
-            raise ValueError(f"{path}, line {number}: expected key=value, found {line!r}")
-        properties[name.strip()] = value.strip()
-    return properties
+        return parse_properties(file.read())
 
 
-def run_broker(properties: Mapping[str, str], announce: Callable[[Started], None]) -> None:
-    """Run a broker until SIGTERM or SIGINT; returns after a clean shutdown. A second signal ends it at once."""
+def run_broker(properties: Mapping[str, str], announce: Callable[[Started], None]) -> bool:
+    """Run a broker until SIGTERM or SIGINT; true after a clean shutdown, false when it had to give up by itself.
+
+    A second signal ends the process at once. What stops a start is raised.
+    """
     import uvloop
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(properties, announce))
+        return runner.run(_serve(properties, announce))
 
 
-async def _serve(properties: Mapping[str, str], announce: Callable[[Started], None]) -> None:
+async def _serve(properties: Mapping[str, str], announce: Callable[[Started], None]) -> bool:
     from headrace.broker.server import Broker
     from headrace.settings.broker import BrokerSettings
 
     begin = time.monotonic()
     stopping = asyncio.Event()
+    _stop_on_signals(stopping)
     broker = Broker(BrokerSettings.parse(dict(properties)))
-    await broker.start()
+    if not await _start_unless(stopping, broker):
+        return True
     try:
-        _stop_on_signals(stopping)
         announce(_started(broker, round((time.monotonic() - begin) * 1000)))
-        await stopping.wait()
+        await _first(stopping.wait(), broker.failed.wait())
+        return not broker.failed.is_set()
     finally:
         await broker.stop()
+
+
+async def _start_unless(stopping: asyncio.Event, broker: Broker) -> bool:
+    """Start the broker; false when a signal came before it was up, with the start undone."""
+    start = asyncio.ensure_future(broker.start())
+    await _first(start, stopping.wait())
+    if not start.done():
+        start.cancel()
+    try:
+        await start
+    except asyncio.CancelledError:
+        return False
+    return True
+
+
+async def _first(*waits: Awaitable[object]) -> None:
+    tasks = [asyncio.ensure_future(wait) for wait in waits]
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task, wait in zip(tasks, waits):
+        if task is not wait:
+            task.cancel()
 
 
 def _stop_on_signals(stopping: asyncio.Event) -> None:
@@ -83,16 +105,16 @@ def _stop_on_signals(stopping: asyncio.Event) -> None:
         loop.add_signal_handler(number, on_signal, number)
 
 
-def _started(broker: object, start_ms: int) -> Started:
-    settings = broker.settings  # type: ignore[attr-defined]
-    port = broker.port  # type: ignore[attr-defined]
+def _started(broker: Broker, start_ms: int) -> Started:
+    host, port = broker.advertised(broker.listeners[0].name)
+    http_host = broker.settings["headrace.http.host"]
     return Started(
-        port=port,
-        bootstrap_servers=f"127.0.0.1:{port}",
-        data_dirs=tuple(settings["log.dirs"]),
-        node_id=broker.node_id,  # type: ignore[attr-defined]
-        cluster_id=broker.image.cluster_id,  # type: ignore[attr-defined]
-        http_address=getattr(broker, "http_address", None),
+        port=broker.port,
+        bootstrap_servers=f"[{host}]:{port}" if ":" in host else f"{host}:{port}",
+        data_dirs=tuple(broker.settings.log_dirs),
+        node_id=broker.node_id,
+        cluster_id=broker.cluster_id,
+        http_address=f"{http_host}:{broker.http.port}" if broker.http.port >= 0 else None,
         pid=os.getpid(),
         start_ms=start_ms,
     )

@@ -136,7 +136,10 @@ def broker(
     """
     scratch = None if data_dir else Path(tempfile.mkdtemp(prefix="headrace-test-"))
     local = LocalBroker(
-        {**(settings or {}), **dotted(more_settings)}, Path(data_dir) if data_dir else scratch / "data", clock=clock, fs=fs
+        {**(settings or {}), **dotted(more_settings)},
+        Path(data_dir) if data_dir else scratch / "data",
+        clock=clock,
+        fs=fs,
     )
     try:
         yield local.start()

@@ -1,0 +1,81 @@
+"""How a command is declared: a plain function, its examples, and one place for the options that all commands share.
+
+A function whose first parameter is `cluster: Cluster` gets --bootstrap-server, --context, -X and --timeout instead of it.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+import typer
+
+from headrace.cli.cluster import Cluster, resolve
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of text for people.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+_SHARED = {
+    "bootstrap_server": Annotated[
+        str | None,
+        typer.Option(
+            "--bootstrap-server",
+            "-b",
+            metavar="HOST:PORT",
+            help="The broker; else HEADRACE_BOOTSTRAP, the current context, 127.0.0.1:9092.",
+        ),
+    ],
+    "context": Annotated[
+        str | None, typer.Option("--context", metavar="NAME", help="A named context (see `headrace context`).")
+    ],
+    "properties": Annotated[
+        list[str] | None,
+        typer.Option(
+            "--property", "-X", metavar="KEY=VALUE", help="A client setting, such as security.protocol; repeatable."
+        ),
+    ],
+    "timeout_s": Annotated[
+        float | None, typer.Option("--timeout", metavar="SECONDS", help="How long to wait for the broker (30).")
+    ],
+}
+
+
+def new_app(help_text: str) -> typer.Typer:
+    """A group of commands."""
+    return typer.Typer(help=help_text, no_args_is_help=True, rich_markup_mode=None, add_completion=False)
+
+
+def command(
+    app: typer.Typer, name: str, *, examples: Sequence[str]
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a function as a command, with its examples at the end of its help."""
+    epilog = "\b\nExamples:\n" + "\n".join(f"  {example}" for example in examples)
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        app.command(name, epilog=epilog)(_with_cluster(function))
+        return function
+
+    return register
+
+
+def _with_cluster(function: Callable[..., Any]) -> Callable[..., Any]:
+    signature = inspect.signature(function, eval_str=True)
+    own = list(signature.parameters.values())
+    if not own or own[0].annotation is not Cluster:
+        return function
+    shared = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+        for name, annotation in _SHARED.items()
+    ]
+
+    @functools.wraps(function)
+    def run(**options: Any) -> Any:
+        cluster = resolve(*(options.pop(name) for name in _SHARED))
+        return function(cluster, **options)
+
+    keywords = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own[1:]]
+    run.__signature__ = signature.replace(parameters=[*keywords, *shared])  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in [*keywords, *shared]}
+    return run

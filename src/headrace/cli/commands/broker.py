@@ -1,0 +1,161 @@
+"""`headrace broker` and `headrace up`: run the services in the foreground until a signal."""
+
+from __future__ import annotations
+
+import enum
+import errno
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from headrace.cli.cluster import pairs
+from headrace.cli.command import Json, command
+from headrace.cli.errors import CliError, UsageMistake
+from headrace.cli.output import console, print_json_line
+
+
+class LogLevel(enum.StrEnum):
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+DataDir = Annotated[Path | None, typer.Option("--data-dir", "-d", help="Where the data lives (./headrace-data).")]
+Port = Annotated[
+    int | None,
+    typer.Option("--port", "-p", min=0, max=65535, help="Kafka port on 127.0.0.1 (9092); 0 picks a free one."),
+]
+HttpPort = Annotated[
+    int | None,
+    typer.Option("--http-port", min=0, max=65535, help="Port for /metrics and /healthz; 0 picks a free one (none)."),
+]
+Config = Annotated[Path | None, typer.Option("--config", "-c", help="A file in the form of Kafka's server.properties.")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", "-s", metavar="KEY=VALUE", help="A server setting; repeatable, wins over --config."),
+]
+LogLevelOption = Annotated[LogLevel, typer.Option("--log-level", help="What to log to standard error.")]
+JsonLogs = Annotated[bool, typer.Option("--json-logs", help="Log lines as JSON objects.")]
+
+
+def register(app: typer.Typer) -> None:
+    @command(
+        app,
+        "broker",
+        examples=(
+            "headrace broker",
+            "headrace broker --data-dir /var/lib/headrace --port 9092 --http-port 9644",
+            "headrace broker --config server.properties --set log.retention.hours=24",
+            "headrace broker --set listeners=PLAINTEXT://0.0.0.0:9092 --set advertised.listeners=PLAINTEXT://myhost:9092",
+        ),
+    )
+    def broker(
+        data_dir: DataDir = None,
+        port: Port = None,
+        http_port: HttpPort = None,
+        config: Config = None,
+        settings: Set = None,
+        log_level: LogLevelOption = LogLevel.WARNING,
+        json_logs: JsonLogs = False,
+        as_json: Json = False,
+    ) -> None:
+        """Run a broker in the foreground. Ctrl-C or SIGTERM stops it cleanly."""
+        properties = server_properties(data_dir, port, http_port, config, settings)
+        serve(properties, log_level=log_level.value, json_logs=json_logs, as_json=as_json)
+
+    @command(app, "up", examples=("headrace up", "headrace up --data-dir ./data --port 9092"))
+    def up(
+        data_dir: DataDir = None,
+        port: Port = None,
+        http_port: HttpPort = None,
+        config: Config = None,
+        settings: Set = None,
+        log_level: LogLevelOption = LogLevel.WARNING,
+        json_logs: JsonLogs = False,
+        as_json: Json = False,
+    ) -> None:
+        """Run all services there are in the foreground: today the broker."""
+        properties = server_properties(data_dir, port, http_port, config, settings)
+        serve(properties, log_level=log_level.value, json_logs=json_logs, as_json=as_json)
+
+
+def server_properties(
+    data_dir: Path | None, port: int | None, http_port: int | None, config: Path | None, settings: list[str] | None
+) -> dict[str, str]:
+    """What the options mean together: defaults, under the file, under --set, under --data-dir and the ports."""
+    from headrace.launch import DEFAULT_DATA_DIR, DEFAULT_PORT, read_properties
+
+    given: dict[str, str] = {}
+    if config is not None:
+        try:
+            given = read_properties(str(config))
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise CliError(f"Cannot read {config}: {reason}", "Check the path given with --config") from None
+    given |= pairs(settings or [], "--set")
+    if data_dir is not None:
+        given["log.dirs"] = str(data_dir)
+        given.pop("log.dir", None)
+    if port is not None:
+        if port and "listeners" in given:
+            raise UsageMistake("--port and listeners both say where to listen", "Leave one of them out")
+        given.setdefault("listeners", f"PLAINTEXT://127.0.0.1:{port}")
+    if http_port is not None:
+        given["headrace.http.port"] = str(http_port)
+    if "log.dirs" not in given and "log.dir" not in given:
+        given["log.dirs"] = DEFAULT_DATA_DIR
+    given.setdefault("listeners", f"PLAINTEXT://127.0.0.1:{DEFAULT_PORT}")
+    return given
+
+
+def serve(properties: dict[str, str], *, log_level: str, json_logs: bool, as_json: bool) -> None:
+    """Run until a signal; what stops a start becomes one line."""
+    from headrace import logs
+    from headrace.broker.server import StartError
+    from headrace.launch import run_broker
+    from headrace.settings import SettingError
+
+    logs.configure(json_lines=json_logs, level=log_level)
+    try:
+        clean = run_broker(properties, _announce_json if as_json else _announce)
+    except SettingError as error:
+        raise CliError(f"Setting {error}", "The reference lists them: docs/reference/broker-settings.md") from error
+    except StartError as error:
+        raise CliError(str(error)) from error
+    except OSError as error:
+        raise _start_error(error, properties) from error
+    if not clean:
+        raise CliError("The broker stopped because it lost its log directory", "The log above says why")
+
+
+def _start_error(error: OSError, properties: dict[str, str]) -> CliError:
+    where = error.filename or properties.get("log.dirs")
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
+        return CliError(f"Cannot write to {where}: {error.strerror}", "Choose another directory with --data-dir")
+    if error.errno == errno.ENOSPC:
+        return CliError(f"The disk of {where} is full", "Make room, or choose another directory with --data-dir")
+    return CliError(f"The broker could not start: {error}", "Check --data-dir, --port and the settings")
+
+
+def _announce(started: Any) -> None:
+    from headrace import __version__
+
+    out = console(stderr=True)
+    out.print(
+        f"[bold cyan]Headrace[/] {__version__} is ready at [bold]{started.bootstrap_servers}[/] "
+        f"[dim](node {started.node_id}, cluster {started.cluster_id}, {started.start_ms} ms)[/]"
+    )
+    out.print(f"  data     {', '.join(started.data_dirs)}")
+    if started.http_address:
+        out.print(f"  metrics  http://{started.http_address}/metrics")
+    out.print("  stop     Ctrl-C")
+
+
+def _announce_json(started: Any) -> None:
+    from dataclasses import asdict
+
+    print_json_line({"event": "started", **asdict(started)})
+    sys.stdout.flush()

@@ -1,0 +1,115 @@
+"""The `headrace` program: puts the commands together, runs one, and turns whatever happens into one line and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from headrace import __version__
+from headrace.cli.commands import (
+    bench,
+    broker,
+    completion,
+    config,
+    consume,
+    context,
+    demo,
+    group,
+    produce,
+    topic,
+    version,
+)
+from headrace.cli.errors import FAILED, INTERRUPTED, USAGE, CliError
+
+# Typer's own name for "the command line is wrong"; it exports only this subclass.
+_UsageError = typer.BadParameter.__mro__[1]
+_ClickError = typer.BadParameter.__mro__[2]
+
+app = typer.Typer(
+    name="headrace",
+    help="An event log that speaks Kafka's protocol, and the commands to use it or any Apache Kafka.",
+    rich_markup_mode=None,
+    invoke_without_command=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 110},
+)
+for module in (broker, produce, consume, bench, demo, version, completion):
+    module.register(app)
+app.add_typer(topic.app, name="topic")
+app.add_typer(group.app, name="group")
+app.add_typer(config.app, name="config")
+app.add_typer(context.app, name="context")
+
+
+@app.callback()
+def overview(
+    invocation: typer.Context,
+    show_version: Annotated[bool, typer.Option("--version", help="Print the version and end.")] = False,
+) -> None:
+    """An event log that speaks Kafka's protocol, and the commands to use it or any Apache Kafka."""
+    if show_version:
+        sys.stdout.write(f"headrace {__version__}\n")
+        raise typer.Exit
+    if invocation.invoked_subcommand is None:
+        from headrace.cli.overview import print_overview
+
+        print_overview()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line and return its exit code. Raises nothing, unless HEADRACE_DEBUG is set."""
+    try:
+        code = app(args=None if arguments is None else list(arguments), prog_name="headrace", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except CliError as error:
+        return _complain(error.line(), error.exit_code)
+    except _UsageError as error:
+        return _complain(_usage_line(error), USAGE)
+    except _ClickError as error:
+        return _complain(error.format_message(), FAILED)
+    except BrokenPipeError:
+        # The reader (`| head`) has seen enough. Python would complain again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
+    except Exception as error:
+        if os.environ.get("HEADRACE_DEBUG"):
+            raise
+        return _complain(
+            f"Unexpected {type(error).__name__}: {error}. This is a bug; HEADRACE_DEBUG=1 shows where", FAILED
+        )
+
+
+def _usage_line(error: Exception) -> str:
+    where = getattr(error, "ctx", None)
+    path = where.command_path if where else "headrace"
+    message = " ".join(error.format_message().split())  # type: ignore[attr-defined]
+    end = "" if message.endswith(("?", ".")) else "."
+    return f"{message}{end} See `{path} --help`"
+
+
+def _complain(line: str, code: int) -> int:
+    try:
+        sys.stdout.flush()
+        colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+        label = "\x1b[1;31mError:\x1b[0m" if colour else "Error:"
+        sys.stderr.write(f"{label} {line}\n")
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return code
+
+
+def run() -> None:
+    """The entry point of the `headrace` script."""
+    code = main()
+    # librdkafka's threads may still be closing connections; nothing of theirs matters any more, and waiting would be felt.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    sys.exit(code)
