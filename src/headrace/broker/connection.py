@@ -28,7 +28,6 @@ SIZE = struct.Struct(">i")
 INITIAL_BUFFER = 64 * 1024
 READ_AHEAD = 256 * 1024
 """Room offered beyond a partly received frame, so that pipelined requests arrive with one read."""
-SHRINK_ABOVE = 4 * 1024 * 1024
 JOIN_BELOW = 64 * 1024
 """Responses up to this size are joined into one buffer; larger ones go out as they are, without a copy."""
 
@@ -73,8 +72,6 @@ class Connection(asyncio.BufferedProtocol):
         transport.set_write_buffer_limits(high=1024 * 1024, low=256 * 1024)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        if self._end == len(self._buffer):
-            self._make_room()
         return self._view[self._end :]
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -83,6 +80,8 @@ class Connection(asyncio.BufferedProtocol):
             self._process()
         elif self._end - self._start >= READ_AHEAD:
             self._pause_reading()
+        if self._end == len(self._buffer) and not self._closing:
+            self._make_room()
 
     def eof_received(self) -> bool:
         return False
@@ -91,6 +90,7 @@ class Connection(asyncio.BufferedProtocol):
         self._closing = True
         self._listener.forget(self)
         self._dispatcher.release_output(self)
+        self._use_buffer(bytearray(INITIAL_BUFFER), b"")
         if self._task is not None:
             self._task.cancel()
             self._task = None
@@ -132,23 +132,41 @@ class Connection(asyncio.BufferedProtocol):
     def detach_buffer(self) -> None:
         """The request in hand keeps the receive buffer; go on with a new one that holds what came after it."""
         rest = self._view[self._start : self._end]
-        self._buffer = bytearray(max(INITIAL_BUFFER, len(rest) * 2))
-        self._view = memoryview(self._buffer)
-        self._view[: len(rest)] = rest
-        self._start, self._end = 0, len(rest)
+        self._use_buffer(bytearray(max(INITIAL_BUFFER, len(rest) * 2)), rest)
+
+    def memory_free(self) -> None:
+        """There may be memory now for the request that did not fit."""
+        if not self._closing:
+            self._make_room()
+            if self._end < len(self._buffer):
+                self._resume_reading()
 
     def _make_room(self) -> None:
-        """Move the unread bytes to the front; grow while one frame needs it, by no more than was received."""
-        unread = self._end - self._start
+        """The buffer is full: move the unread bytes to its front, or grow while one frame needs it.
+
+        It grows by no more than was received, so announcing a large request costs the client its bytes first.
+        """
+        unread = self._view[self._start : self._end]
         capacity = len(self._buffer)
-        if unread * 2 > capacity:
-            grown = bytearray(min(capacity * 2, self._dispatcher.max_request_size + 4 + READ_AHEAD))
-            view = memoryview(grown)
-            view[:unread] = self._view[self._start : self._end]
-            self._buffer, self._view = grown, view
+        if len(unread) * 2 <= capacity:
+            self._view[: len(unread)] = bytes(unread)
+            self._start, self._end = 0, len(unread)
+            return
+        wanted = min(capacity * 2, self._dispatcher.max_request_size + 4 + READ_AHEAD)
+        if self._dispatcher.receive_memory.may_grow(self, wanted - capacity):
+            self._use_buffer(bytearray(wanted), unread)
         else:
-            self._view[:unread] = bytes(self._view[self._start : self._end])
-        self._start, self._end = 0, unread
+            self._pause_reading()
+
+    def _use_buffer(self, buffer: bytearray, unread: memoryview | bytes) -> None:
+        """Go on with another buffer."""
+        difference = len(buffer) - len(self._buffer)
+        view = memoryview(buffer)
+        view[: len(unread)] = unread
+        self._start, self._end = 0, len(unread)
+        self._buffer, self._view = buffer, view
+        if difference:
+            self._dispatcher.receive_memory.resized(self, difference)
 
     def _process(self) -> None:
         """Work through whole frames until one must wait or none is left."""
@@ -169,15 +187,17 @@ class Connection(asyncio.BufferedProtocol):
             return
         if self._start == self._end:
             self._start = self._end = 0
-            if len(self._buffer) > SHRINK_ABOVE and not self._busy:
-                self._buffer = bytearray(INITIAL_BUFFER)
-                self._view = memoryview(self._buffer)
+            if len(self._buffer) > INITIAL_BUFFER and not self._dispatcher.receive_memory.plenty:
+                self._use_buffer(bytearray(INITIAL_BUFFER), b"")
         if self._busy or self._write_paused:
             if self._end - self._start >= READ_AHEAD:
                 self._pause_reading()
-        elif self._read_paused:
+        elif self._end < len(self._buffer):
+            self._resume_reading()
+
+    def _resume_reading(self) -> None:
+        if self._read_paused and self._transport is not None:
             self._read_paused = False
-            assert self._transport is not None
             self._transport.resume_reading()
 
     def _pause_reading(self) -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.broker.api import api_versions
 from headrace.broker.context import RequestContext
+from headrace.broker.receive_memory import ReceiveMemory
 from headrace.wire.apis import APIS
 from headrace.wire.errors import WireError
 from headrace.wire.frame import RequestHeader, encode_response_parts
@@ -83,6 +84,8 @@ class Dispatcher:
         self.max_request_size: int = broker.settings["socket.request.max.bytes"]
         self.now = time.monotonic
         self.output_limit: int = broker.settings["headrace.max.inflight.bytes"]
+        queued: int = broker.settings["queued.max.request.bytes"]
+        self.receive_memory = ReceiveMemory(queued if queued > 0 else self.output_limit)
         self.held_output: dict[Connection, int] = {}
         """Responses that slow clients have not taken yet, by connection."""
         self.malformed = 0

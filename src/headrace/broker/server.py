@@ -255,6 +255,7 @@ class Broker:
         """Answer the long polls now and wait for requests that are being worked on."""
         for reading in tuple(self.long_polls):
             reading.stop_waiting()
+        self.groups.stop_waiting()
         deadline = self.loop.time() + DRAIN_SECONDS
         while self.loop.time() < deadline:
             busy = [one for listener in self.listeners for one in listener.connections if not one.idle]
