@@ -7,13 +7,15 @@ this broker, set for all brokers, given at start, default.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from headrace.settings import cluster, coordinator, log, network
 from headrace.settings.definition import Setting, SettingError, Type, near_miss, to_text
 from headrace.settings.kafka_names import UNUSED_KAFKA_SETTINGS
 from headrace.settings.listeners import Listener, parse_ip_overrides, parse_listeners, parse_protocol_map
+
+T = TypeVar("T")
 
 BROKER_SETTINGS: dict[str, Setting] = {
     setting.name: setting
@@ -46,6 +48,7 @@ class BrokerSettings:
         self.dynamic_default: dict[str, str] = {}
         self.dynamic_broker: dict[str, str] = {}
         self._values: dict[str, Any] = {}
+        self._cache: dict[str, Any] = {}
         self._recompute()
 
     @classmethod
@@ -93,7 +96,15 @@ class BrokerSettings:
             for layer in (self.dynamic_default, self.dynamic_broker):
                 if name in layer:
                     values[name] = _lenient(setting, layer[name], values[name])
-        self._values = values
+        self._values, self._cache = values, {}
+
+    def cached(self, key: str, make: Callable[[], T]) -> T:
+        """Something computed from these settings, kept until one of them changes."""
+        cache = self._cache
+        if key not in cache:
+            cache[key] = make()
+        value: T = cache[key]
+        return value
 
     @property
     def node_id(self) -> int:
