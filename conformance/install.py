@@ -131,7 +131,7 @@ def install_franz_go_client() -> None:
         return
     _require("go", "franz-go needs Go 1.26 or newer (go.dev, or Debian's golang)")
     FRANZ_GO_CLIENT.parent.mkdir(parents=True, exist_ok=True)
-    build = ["nice", "go", "build", "-mod=mod", "-o", str(FRANZ_GO_CLIENT), "."]
+    build = ["nice", "go", "build", "-o", str(FRANZ_GO_CLIENT), "."]
     subprocess.run(build, cwd=FRANZ_GO_CLIENT_SOURCE, check=True)
 
 
