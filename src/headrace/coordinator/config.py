@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 MINUTE_MS = 60_000
+
+
+class Settings(Protocol):
+    """Broker settings by Kafka's names."""
+
+    def __getitem__(self, name: str, /) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +29,7 @@ class GroupConfig:
     """A constant in Kafka: a member that has never got a join response is given up after this long."""
 
     @classmethod
-    def from_settings(cls, settings: Mapping[str, Any]) -> GroupConfig:
+    def from_settings(cls, settings: Settings) -> GroupConfig:
         return cls(
             min_session_timeout_ms=settings["group.min.session.timeout.ms"],
             max_session_timeout_ms=settings["group.max.session.timeout.ms"],
