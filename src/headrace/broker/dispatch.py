@@ -8,7 +8,6 @@ the client cannot be told anything in a shape it knows.
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
 import time
 from bisect import bisect_left
@@ -22,6 +21,7 @@ from headrace.broker.receive_memory import ReceiveMemory
 from headrace.wire.apis import APIS
 from headrace.wire.errors import WireError
 from headrace.wire.frame import RequestHeader, encode_response_parts
+from headrace.wire.schema import Message
 
 if TYPE_CHECKING:
     from headrace.broker.connection import Connection
@@ -109,16 +109,16 @@ class Dispatcher:
             self.log_failure(connection, error, entry.name)
             connection.abort()
             return None
+        if isinstance(result, Message):
+            parts: list[Any] = encode_response_parts(result, header.correlation_id, version)
+            entry.count(time.perf_counter() - started)
+            return parts
         if result is None:
             entry.count(time.perf_counter() - started)
             return None
-        if inspect.isawaitable(result):
-            if entry.key == PRODUCE:
-                connection.detach_buffer()
-            return asyncio.ensure_future(self._later(entry, result, header, started))
-        parts: list[Any] = encode_response_parts(result, header.correlation_id, version)
-        entry.count(time.perf_counter() - started)
-        return parts
+        if entry.key == PRODUCE:
+            connection.detach_buffer()
+        return asyncio.ensure_future(self._later(entry, result, header, started))
 
     async def _later(
         self, entry: Entry, result: Awaitable[Any], header: RequestHeader, started: float
