@@ -42,7 +42,9 @@ def read_properties(path: str) -> dict[str, str]:
         return parse_properties(file.read())
 
 
-def run_broker(properties: Mapping[str, str], announce: Callable[[Started], None]) -> bool:
+def run_broker(
+    properties: Mapping[str, str], announce: Callable[[Started], None], *, stop_with_stdin: bool = False
+) -> bool:
     """Run a broker until SIGTERM or SIGINT; true after a clean shutdown, false when it had to give up by itself.
 
     A second signal ends the process at once. What stops a start is raised.
@@ -50,16 +52,18 @@ def run_broker(properties: Mapping[str, str], announce: Callable[[Started], None
     import uvloop
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_serve(properties, announce))
+        return runner.run(_serve(properties, announce, stop_with_stdin))
 
 
-async def _serve(properties: Mapping[str, str], announce: Callable[[Started], None]) -> bool:
+async def _serve(properties: Mapping[str, str], announce: Callable[[Started], None], stop_with_stdin: bool) -> bool:
     from headrace.broker.server import Broker
     from headrace.settings.broker import BrokerSettings
 
     begin = time.monotonic()
     stopping = asyncio.Event()
     _stop_on_signals(stopping)
+    if stop_with_stdin:
+        _stop_on_end_of_input(stopping)
     broker = Broker(BrokerSettings.parse(dict(properties)))
     if not await _start_unless(stopping, broker):
         return True
@@ -103,6 +107,18 @@ def _stop_on_signals(stopping: asyncio.Event) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal, number)
+
+
+def _stop_on_end_of_input(stopping: asyncio.Event) -> None:
+    """For brokers that are children: a parent that dies, even of kill -9, closes the pipe."""
+    loop = asyncio.get_running_loop()
+
+    def on_input() -> None:
+        if not os.read(0, 4096):
+            loop.remove_reader(0)
+            stopping.set()
+
+    loop.add_reader(0, on_input)
 
 
 def _started(broker: Broker, start_ms: int) -> Started:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
 CONNECT_TIMEOUT_S = 3.0
 REQUEST_TIMEOUT_S = 30.0
+_RETRY_S = 0.1
 Outcome = TypeVar("Outcome")
 
 
@@ -103,11 +105,37 @@ class Cluster:
         from confluent_kafka import TopicPartition
 
         wanted = {TopicPartition(p.topic, p.partition): spec for p in partitions}
-        if not wanted:
-            return {}
-        futures = self.admin().list_offsets(wanted, request_timeout=self.timeout_s)
-        found = {(p.topic, p.partition): self.result(future).offset for p, future in futures.items()}
+        found: dict[tuple[str, int], int] = {}
+        deadline = time.monotonic() + self.timeout_s
+        while wanted:
+            futures = self.admin().list_offsets(wanted, request_timeout=self.timeout_s)
+            wanted = {}
+            for partition, future in futures.items():
+                offset = self._settled(future, time.monotonic() < deadline)
+                if offset is None:
+                    wanted[partition] = spec
+                else:
+                    found[partition.topic, partition.partition] = offset
+            if wanted:
+                time.sleep(_RETRY_S)
         return {partition: offset for partition, offset in found.items() if offset >= 0}
+
+    def _settled(self, future: Future[Any], may_retry: bool) -> int | None:
+        """The offset, or None when the partition has no leader this instant, as right after its creation."""
+        from confluent_kafka import KafkaException
+
+        try:
+            return future.result(self.timeout_s + 5).offset
+        except KafkaException as error:
+            if may_retry and error.args[0].code() in _transient_codes():
+                return None
+            raise from_kafka(error.args[0]) from None
+
+
+def _transient_codes() -> tuple[int, ...]:
+    from confluent_kafka import KafkaError
+
+    return (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.UNKNOWN_TOPIC_OR_PART)
 
 
 def resolve(

@@ -1,6 +1,7 @@
 """A broker as a child process, for tests that kill it: `kill -9`, restart on the same data and port, signals, exit codes.
 
-It runs the real `headrace broker` command and learns from its first line of JSON that it is ready.
+It runs the real `headrace broker` command, learns from its first line of JSON that it is ready, and holds the other end of its
+standard input: when the test process dies, however it dies, the broker ends too.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ class BrokerDied(Exception):
 class BrokerProcess(Clients):
     """One `headrace broker` process on one data directory. After `kill` or `stop`, `restart` brings it back on its port."""
 
-    def __init__(self, settings: Mapping[str, Any], data_dir: Path, log_file: Path) -> None:
+    def __init__(self, settings: Mapping[str, Any], data_dir: Path, log_file: Path, *, port: int = 0) -> None:
         self.settings = dict(settings)
         self.data_dir = data_dir
         self.log_file = log_file
-        self.port = 0
+        self.port = port
         self.started: dict[str, Any] = {}
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -60,13 +61,13 @@ class BrokerProcess(Clients):
     def start(self, *, wait: bool = True) -> BrokerProcess:
         """Start the process and, unless `wait` is false, wait until it answers."""
         assert not self.running, "the broker runs already"
-        command = [sys.executable, "-m", "headrace", "broker", "--json"]
+        command = [sys.executable, "-m", "headrace", "broker", "--json", "--stop-with-stdin"]
         command += ["--data-dir", str(self.data_dir), "--port", str(self.port)]
         for name, value in self.settings.items():
             command += ["--set", f"{name}={value}"]
         with self.log_file.open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603 (our own command line)
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log
             )
         if wait:
             self.wait_ready()
@@ -76,7 +77,7 @@ class BrokerProcess(Clients):
         """Wait for the line that says the broker answers; BrokerDied when the process ends before."""
         assert self._process is not None and self._process.stdout is not None, "the broker was never started"
         deadline = time.monotonic() + timeout_s
-        while not self.started.get("pid") == self.pid:
+        while self.started.get("pid") != self.pid:
             left = deadline - time.monotonic()
             if left <= 0:
                 raise BrokerDied(f"not ready within {timeout_s:g} s:\n{self.log[-2000:]}")
@@ -112,8 +113,9 @@ class BrokerProcess(Clients):
             if self._process.poll() is None:
                 self._process.kill()
                 self._process.wait()
-            if self._process.stdout is not None:
-                self._process.stdout.close()
+            for pipe in (self._process.stdin, self._process.stdout):
+                if pipe is not None:
+                    pipe.close()
 
     def restart(self, *, wait: bool = True, **settings: Any) -> BrokerProcess:
         """Start again on the same data and port, cleanly stopped first if it still runs, with `settings` changed."""

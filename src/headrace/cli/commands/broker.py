@@ -40,6 +40,8 @@ Set = Annotated[
 LogLevelOption = Annotated[LogLevel, typer.Option("--log-level", help="What to log to standard error.")]
 JsonLogs = Annotated[bool, typer.Option("--json-logs", help="Log lines as JSON objects.")]
 
+StopWithStdin = Annotated[bool, typer.Option("--stop-with-stdin", hidden=True, help="Stop when standard input ends.")]
+
 
 def register(app: typer.Typer) -> None:
     @command(
@@ -60,11 +62,12 @@ def register(app: typer.Typer) -> None:
         settings: Set = None,
         log_level: LogLevelOption = LogLevel.WARNING,
         json_logs: JsonLogs = False,
+        stop_with_stdin: StopWithStdin = False,
         as_json: Json = False,
     ) -> None:
         """Run a broker in the foreground. Ctrl-C or SIGTERM stops it cleanly."""
         properties = server_properties(data_dir, port, http_port, config, settings)
-        serve(properties, log_level=log_level.value, json_logs=json_logs, as_json=as_json)
+        serve(properties, log_level.value, json_logs=json_logs, stop_with_stdin=stop_with_stdin, as_json=as_json)
 
     @command(app, "up", examples=("headrace up", "headrace up --data-dir ./data --port 9092"))
     def up(
@@ -79,7 +82,7 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Run all services there are in the foreground: today the broker."""
         properties = server_properties(data_dir, port, http_port, config, settings)
-        serve(properties, log_level=log_level.value, json_logs=json_logs, as_json=as_json)
+        serve(properties, log_level.value, json_logs=json_logs, as_json=as_json)
 
 
 def server_properties(
@@ -111,7 +114,9 @@ def server_properties(
     return given
 
 
-def serve(properties: dict[str, str], *, log_level: str, json_logs: bool, as_json: bool) -> None:
+def serve(
+    properties: dict[str, str], log_level: str, *, json_logs: bool, as_json: bool, stop_with_stdin: bool = False
+) -> None:
     """Run until a signal; what stops a start becomes one line."""
     from headrace import logs
     from headrace.broker.server import StartError
@@ -120,7 +125,7 @@ def serve(properties: dict[str, str], *, log_level: str, json_logs: bool, as_jso
 
     logs.configure(json_lines=json_logs, level=log_level)
     try:
-        clean = run_broker(properties, _announce_json if as_json else _announce)
+        clean = run_broker(properties, _announce_json if as_json else _announce, stop_with_stdin=stop_with_stdin)
     except SettingError as error:
         raise CliError(f"Setting {error}", "The reference lists them: docs/reference/broker-settings.md") from error
     except StartError as error:
