@@ -102,7 +102,7 @@ class ApacheKafka(Node):
     def _command(self) -> list[str]:
         return java_command("kafka.Kafka", str(self._properties), heap=HEAP, short_lived=False)
 
-    def _prepare(self) -> None:
+    def prepare(self) -> None:
         install()
         self._write_properties()
         if not (self.data_dir / "meta.properties").exists():

@@ -37,7 +37,7 @@ class Node:
         self.settings = dict(settings or {})
         self._process: subprocess.Popen[bytes] | None = None
 
-    def _prepare(self) -> None:
+    def prepare(self) -> None:
         """Make the data directory ready for a first start."""
 
     def _command(self) -> list[str]:
@@ -53,11 +53,15 @@ class Node:
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> Self:
-        self._prepare()
-        with open(self.log_file, "ab") as log:
-            self._process = subprocess.Popen(self._command(), stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        self.prepare()
+        self.launch()
         self._wait_until_ready()
         return self
+
+    def launch(self) -> None:
+        """Start the process on a prepared directory without waiting for it: benchmarks do that with a clock in hand."""
+        with open(self.log_file, "ab") as log:
+            self._process = subprocess.Popen(self._command(), stdout=log, stderr=log, stdin=subprocess.DEVNULL)
 
     def _wait_until_ready(self) -> None:
         """Ready means that a topic can be created: an open port alone does not say that the controller works."""
