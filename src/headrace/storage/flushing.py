@@ -1,0 +1,130 @@
+"""Making a log durable: fsync, index files, producer snapshots, the leader epoch file, and only then the recovery point.
+
+Runs in any thread under the log's `io` lock. It looks at the end of the log first and at the segments after that, so
+whatever it calls flushed is in the segments it flushed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.storage import checkpoint, files, producer_snapshot
+from headrace.storage.producer_entry import ProducerEntry
+from headrace.storage.segment import Segment
+
+if TYPE_CHECKING:
+    from headrace.storage.log import Log
+
+
+def flush(log: Log, now_ms: int | None) -> None:
+    with log.io:
+        if log.closed:
+            return
+        end = log.end.offset
+        if end > log.recovery_point or log.leader_epochs.dirty:
+            segments = log.segments
+            _finish(log, segments[:-1])
+            _flush_active(segments[-1])
+            write_leader_epochs(log, sync=True)
+            log.folder.fs.fsync_dir(log.folder.path)
+            log.recovery_point = max(log.recovery_point, end)
+        if now_ms is not None:
+            log.last_flush_ms = now_ms
+
+
+def finish_rolled(log: Log) -> None:
+    with log.io:
+        if log.closed:
+            return
+        segments = log.segments
+        _finish(log, segments[:-1])
+        write_leader_epochs(log, sync=True)
+        log.folder.fs.fsync_dir(log.folder.path)
+        log.recovery_point = max(log.recovery_point, segments[-1].base_offset)
+
+
+def _finish(log: Log, inactive: tuple[Segment, ...]) -> None:
+    for segment in inactive:
+        if segment.held and not segment.log.doomed:
+            _cut_after_end(segment)
+            _flush_file(segment)
+            segment.write_indexes(sync=True)
+            segment.deactivate()
+    for offset in sorted(log.pending_snapshots):
+        entries = log.pending_snapshots.get(offset)
+        if entries is not None and offset <= log.end.offset:
+            write_snapshot(log, offset, entries, sync=True)
+            log.pending_snapshots.pop(offset, None)
+
+
+def _flush_active(segment: Segment) -> None:
+    _flush_file(segment)
+    segment.write_indexes(sync=True)
+
+
+def _flush_file(segment: Segment) -> None:
+    """The pin keeps the file open even if the owner deletes the segment meanwhile."""
+    pool = segment.folder.files
+    try:
+        fd = pool.pin(segment.log)
+    except FileNotFoundError:
+        return
+    try:
+        segment.folder.fs.fsync(fd)
+    finally:
+        pool.unpin(segment.log)
+
+
+def _cut_after_end(segment: Segment) -> None:
+    """A finished file ends with its last batch: no space set aside, nothing left of a write that failed."""
+    fs = segment.folder.fs
+    if fs.fstat(segment.log.fd).st_size != segment.size:
+        fs.truncate(segment.log.fd, segment.size)
+
+
+def write_snapshot(log: Log, offset: int, entries: dict[int, ProducerEntry], *, sync: bool) -> None:
+    path = log.folder.join(files.file_name(offset, files.SNAPSHOT))
+    log.folder.fs.write_file(path, producer_snapshot.encode(entries), sync=sync)
+    log.snapshot_offset = max(log.snapshot_offset, offset)
+
+
+def write_leader_epochs(log: Log, *, sync: bool) -> None:
+    epochs = log.leader_epochs
+    if not epochs.dirty:
+        return
+    # Cleared first: what the owner adds from here on makes it dirty again.
+    epochs.dirty = False
+    try:
+        data = checkpoint.encode_lines(f"{epoch} {offset}" for epoch, offset in epochs.entries)
+        log.folder.fs.write_file(log.folder.join(files.LEADER_EPOCHS), data, sync=sync)
+    except BaseException:
+        epochs.dirty = True
+        raise
+
+
+def close(log: Log, sync: bool) -> None:
+    """Leaves the files as a clean start wants them: no bytes after the last batch, whole indexes, a snapshot at the end."""
+    with log.io:
+        segments = log.segments
+        try:
+            for segment in segments:
+                if segment.held:
+                    _close_segment(log, segment, sync)
+            for offset, entries in sorted(log.pending_snapshots.items()):
+                write_snapshot(log, offset, entries, sync=sync)
+            if log.end.offset > max(log.snapshot_offset, log.log_start_offset):
+                write_snapshot(log, log.end.offset, log.producers.entries, sync=sync)
+            write_leader_epochs(log, sync=sync)
+            if sync:
+                log.folder.fs.fsync_dir(log.folder.path)
+        finally:
+            log.drop()
+        log.recovery_point = log.end.offset
+
+
+def _close_segment(log: Log, segment: Segment, sync: bool) -> None:
+    _cut_after_end(segment)
+    segment.add_last_time_entry()
+    segment.write_indexes(sync=sync)
+    if sync and log.end.offset > log.recovery_point:
+        log.folder.fs.fsync(segment.log.fd)

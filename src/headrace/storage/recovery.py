@@ -1,0 +1,300 @@
+"""Opening a log from whatever a shutdown or a crash left behind.
+
+After a clean shutdown only the last few kilobytes of the active segment are looked at. After anything else, every batch
+that was not flushed is read and its checksum verified; the first one that is not whole ends the log, the rest is cut off,
+and indexes, leader epochs and producer state are made anew from what is left. Missing or damaged index, snapshot and
+epoch files are rebuilt; they are never a reason not to open.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from headrace.storage import checkpoint, files, index, leftovers
+from headrace.storage.config import LogConfig
+from headrace.storage.descriptors import Folder
+from headrace.storage.epochs import LeaderEpochs
+from headrace.storage.index import CorruptIndex, SegmentIndex
+from headrace.storage.log import Defer, Log, run_now
+from headrace.storage.producers import Producers
+from headrace.storage.rebuild import choose_snapshot, replay, replay_batch
+from headrace.storage.scan import scan
+from headrace.storage.segment import Segment
+from headrace.wire.batch import BatchHeader, read_header
+
+logger = logging.getLogger("headrace.storage")
+
+
+def open_log(
+    folder: Folder,
+    topic: str,
+    partition: int,
+    config: LogConfig,
+    *,
+    clean: bool = False,
+    recovery_point: int = 0,
+    log_start_offset: int = 0,
+    topic_id: bytes | None = None,
+    defer: Defer = run_now,
+    now_ms: int = 0,
+) -> Log:
+    """Opens or creates the log in an existing folder. `clean`: the directory was shut down cleanly."""
+    opening = Opening(folder, config, clean, recovery_point, log_start_offset, now_ms)
+    if not opening.load() or opening.end_offset < log_start_offset:
+        logger.warning(
+            "%s ends at %d, before its log start offset %d: it starts anew there",
+            folder.path,
+            opening.end_offset,
+            log_start_offset,
+        )
+        opening.start_anew()
+    start = max(log_start_offset, opening.segments[0].base_offset)
+    opening.leader_epochs.truncate_from_end(opening.end_offset)
+    opening.leader_epochs.truncate_from_start(start)
+    opened = Log(
+        folder,
+        topic,
+        partition,
+        config,
+        tuple(opening.segments),
+        log_start_offset=start,
+        log_end_offset=opening.end_offset,
+        recovery_point=opening.end_offset if opening.clean else min(recovery_point, opening.end_offset),
+        producers=opening.producers,
+        leader_epochs=opening.leader_epochs,
+        topic_id=topic_id,
+        defer=defer,
+        now_ms=now_ms,
+    )
+    opened.snapshot_offset = opening.snapshot_offset
+    return opened
+
+
+class Opening:
+    """One log being opened."""
+
+    def __init__(
+        self, folder: Folder, config: LogConfig, clean: bool, recovery_point: int, log_start_offset: int, now_ms: int
+    ) -> None:
+        self.folder = folder
+        self.config = config
+        self.clean = clean
+        self.recovery_point = recovery_point
+        self.log_start_offset = log_start_offset
+        self.now_ms = now_ms
+        self.segments: list[Segment] = []
+        self.leader_epochs = LeaderEpochs()
+        self.producers = Producers()
+        self.snapshot_offset = -1
+        self.end_offset = log_start_offset
+        self._names: set[str] = set()
+
+    def load(self) -> bool:
+        """Fills everything in. False: there is no log here yet."""
+        self._names = leftovers.tidy(self.folder)
+        bases = sorted(files.offset_of(name) or 0 for name in self._names if name.endswith(files.LOG))
+        if not bases:
+            self._add_first_segment()
+            return True
+        for base in bases:
+            size = self.folder.fs.stat(self.folder.join(files.file_name(base, files.LOG))).st_size
+            self.segments.append(Segment(self.folder, base, size=size, created_ms=self.now_ms))
+        self._load_leader_epochs()
+        if self.clean and not self._load_clean():
+            logger.warning("%s was closed cleanly and is damaged all the same: recovering it", self.folder.path)
+            self.clean = False
+            self.recovery_point = min(self.recovery_point, self.segments[-1].base_offset)
+        if not self.clean:
+            self._recover()
+        return True
+
+    def start_anew(self) -> None:
+        for segment in self.segments:
+            segment.forget()
+            leftovers.unlink_segment(self.folder, segment.base_offset)
+        self.segments = []
+        self.leader_epochs = LeaderEpochs()
+        self.leader_epochs.dirty = True
+        self._add_first_segment()
+
+    def _add_first_segment(self) -> None:
+        segment = Segment(self.folder, self.log_start_offset, created_ms=self.now_ms)
+        segment.create()
+        segment.activate(SegmentIndex())
+        self.segments = [segment]
+        self.end_offset = self.log_start_offset
+        self.producers = Producers(self.log_start_offset)
+
+    def _load_leader_epochs(self) -> None:
+        path = self.folder.join(files.LEADER_EPOCHS)
+        try:
+            if files.LEADER_EPOCHS in self._names:
+                self.leader_epochs = LeaderEpochs(checkpoint.read_leader_epochs(self.folder.fs, path))
+                return
+        except checkpoint.CorruptCheckpoint as error:
+            logger.warning("%s; leader epochs are read from the log instead", error)
+        for segment in self.segments:
+            for header in self._headers(segment):
+                if header.partition_leader_epoch > self.leader_epochs.latest:
+                    self.leader_epochs.assign(header.partition_leader_epoch, header.base_offset)
+
+    def _headers(self, segment: Segment) -> list[BatchHeader]:
+        fd = self.folder.files.pin(segment.log)
+        try:
+            base = segment.base_offset
+            found = scan(segment.reader(fd), 0, segment.size, base_offset=base, first_offset=base, checksum=False)
+            return [batch.header for batch in found]
+        finally:
+            self.folder.files.unpin(segment.log)
+
+    # After a clean shutdown.
+
+    def _load_clean(self) -> bool:
+        for segment in self.segments[:-1]:
+            self._check_index_files(segment)
+        active = self.segments[-1]
+        self.producers, self.snapshot_offset = choose_snapshot(self.folder, self._names, self.log_start_offset, None)
+        if not self._load_active(active, checksum=False, last_known_offset=None):
+            return False
+        if self.producers.end_offset > self.end_offset:
+            self.producers, self.snapshot_offset = choose_snapshot(
+                self.folder, self._names, self.log_start_offset, self.end_offset
+            )
+        if self.producers.end_offset < self.end_offset:
+            replay(self.segments, self.producers, self.end_offset)
+        self.producers.expire(self.now_ms, self.config.producer_id_expiration_ms)
+        return True
+
+    def _check_index_files(self, segment: Segment) -> None:
+        """A flushed segment without index files gets new ones, from the headers of its batches."""
+        wanted = {files.file_name(segment.base_offset, suffix) for suffix in (files.OFFSET_INDEX, files.TIME_INDEX)}
+        if wanted <= self._names and self._sizes_fit(segment):
+            return
+        logger.warning("%s has no sound index; rebuilding it", segment.log.path)
+        segment.activate(SegmentIndex())
+        self._scan_segment(segment, 0, segment.base_offset, checksum=False, track=False)
+        segment.add_last_time_entry()
+        segment.write_indexes(sync=False)
+        segment.deactivate()
+
+    def _sizes_fit(self, segment: Segment) -> bool:
+        if self.clean:
+            return True
+        stat = self.folder.fs.stat
+        offsets = stat(self.folder.join(files.file_name(segment.base_offset, files.OFFSET_INDEX))).st_size
+        times = stat(self.folder.join(files.file_name(segment.base_offset, files.TIME_INDEX))).st_size
+        return offsets % index.OFFSET_ENTRY_SIZE == 0 and times % index.TIME_ENTRY_SIZE == 0
+
+    # After anything else.
+
+    def _recover(self) -> None:
+        first = 0
+        while first + 1 < len(self.segments) and self.segments[first + 1].base_offset <= self.recovery_point:
+            self._check_index_files(self.segments[first])
+            first += 1
+        start_offset = self.segments[first].base_offset
+        self.producers, self.snapshot_offset = choose_snapshot(
+            self.folder, self._names, self.log_start_offset, start_offset
+        )
+        if self.producers.end_offset < start_offset:
+            replay(self.segments[: first + 1], self.producers, start_offset)
+        leftovers.unlink_snapshots_above(self.folder, self._names, start_offset)
+        self.leader_epochs.truncate_from_end(max(self.recovery_point, start_offset))
+        for slot in range(first, len(self.segments)):
+            segment = self.segments[slot]
+            whole = self._load_active(segment, checksum=True, last_known_offset=self.recovery_point)
+            if not whole:
+                self._cut(segment, self.segments[slot + 1 :])
+                del self.segments[slot + 1 :]
+                break
+            if slot + 1 < len(self.segments):
+                segment.add_last_time_entry()
+                segment.write_indexes(sync=False)
+                segment.deactivate()
+        self.producers.expire(self.now_ms, self.config.producer_id_expiration_ms)
+
+    def _cut(self, segment: Segment, after: list[Segment]) -> None:
+        fd = segment.log.fd
+        lost = self.folder.fs.fstat(fd).st_size - segment.size
+        logger.warning(
+            "%s: cut %d bytes after offset %d that are no whole batch", segment.log.path, lost, self.end_offset
+        )
+        self.folder.fs.truncate(fd, segment.size)
+        for later in after:
+            logger.warning("%s lies beyond the damage and is removed", later.log.path)
+            later.forget()
+            leftovers.unlink_segment(self.folder, later.base_offset)
+
+    # Both.
+
+    def _load_active(self, segment: Segment, *, checksum: bool, last_known_offset: int | None) -> bool:
+        """Indexes into memory, then every batch after the last trusted index entry. False: it is damaged after
+        `segment.size`, which then says how much is sound."""
+        entries, position, offset = self._trusted_index(segment, last_known_offset)
+        if self.producers.end_offset < offset:
+            replay([segment], self.producers, offset)
+        file_size = segment.size
+        segment.activate(entries)
+        if entries.timestamps:
+            segment.max_timestamp = entries.timestamps[-1]
+            segment.max_timestamp_offset = segment.base_offset + entries.time_offsets[-1]
+        segment.bytes_since_index = 0
+        self.end_offset = offset
+        self._scan_segment(segment, position, offset, checksum=checksum, track=True)
+        if segment.size > 0:
+            first = self.folder.fs.pread(segment.log.fd, 61, 0)
+            segment.first_timestamp = read_header(first).max_timestamp
+        return segment.size == file_size
+
+    def _trusted_index(self, segment: Segment, last_known_offset: int | None) -> tuple[SegmentIndex, int, int]:
+        """The index from its files as far as it may be believed, with the position and offset of its last entry."""
+        fresh = SegmentIndex(), 0, segment.base_offset
+        if last_known_offset is not None and last_known_offset <= segment.base_offset:
+            return fresh
+        try:
+            entries = index.parse(self._read(segment, files.OFFSET_INDEX), self._read(segment, files.TIME_INDEX))
+        except (CorruptIndex, FileNotFoundError) as error:
+            logger.warning("%s: index not used: %s", segment.log.path, error)
+            return fresh
+        if last_known_offset is not None:
+            entries.cut(last_known_offset - segment.base_offset)
+        if not entries.offsets:
+            return (entries, 0, segment.base_offset) if last_known_offset is None else fresh
+        found = self._batch_at(segment, entries.positions[-1])
+        if found is None or found.last_offset - segment.base_offset != entries.offsets[-1]:
+            logger.warning("%s: the index does not fit the log", segment.log.path)
+            return fresh
+        return entries, entries.positions[-1], found.base_offset
+
+    def _read(self, segment: Segment, suffix: str) -> bytes:
+        return self.folder.fs.read_file(self.folder.join(files.file_name(segment.base_offset, suffix)))
+
+    def _batch_at(self, segment: Segment, position: int) -> BatchHeader | None:
+        fd = self.folder.files.pin(segment.log)
+        try:
+            data = self.folder.fs.pread(fd, 61, position)
+            return read_header(data) if len(data) == 61 else None
+        finally:
+            self.folder.files.unpin(segment.log)
+
+    def _scan_segment(self, segment: Segment, start: int, offset: int, *, checksum: bool, track: bool) -> None:
+        """Indexes every batch from `start` on and leaves `segment.size` at the end of the last sound one."""
+        file_size, segment.size = segment.size, start
+        interval = self.config.index_interval_bytes
+        read = segment.reader(segment.log.fd)
+        for position, header in scan(
+            read, start, file_size, base_offset=segment.base_offset, first_offset=offset, checksum=checksum
+        ):
+            last_offset = header[0] + header[6]
+            segment.committed(position, header[1] + 12, last_offset, header[8], interval)
+            if track:
+                self._track(header, position, segment)
+        if not track:
+            segment.size = file_size
+
+    def _track(self, header: BatchHeader, position: int, segment: Segment) -> None:
+        self.end_offset = header[0] + header[6] + 1
+        if header[2] > self.leader_epochs.latest:
+            self.leader_epochs.assign(header[2], header[0])
+        if header[0] >= self.producers.end_offset:
+            replay_batch(self.producers, header, position, segment)

@@ -1,0 +1,234 @@
+"""One segment: a .log file with its offset and time index.
+
+Owns the files' names, the number of committed bytes and the largest timestamp. The active segment keeps its indexes in
+memory and its .log file open; a finished one opens its files when asked. It does not decide when to roll or what to
+delete: the log does.
+
+Threads: `write` runs in a writer thread, the `position_*` and `offset_for_time` searches in reader threads,
+`write_indexes` in a background thread. They read `index` once and go on with what they got: the object is append-only
+and replaced by None only after its files are complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from headrace.fs import Buffer
+from headrace.storage import files, index
+from headrace.storage.batches import ReadAt
+from headrace.storage.config import LogConfig
+from headrace.storage.descriptors import Folder, StoredFile
+from headrace.storage.index import SegmentIndex
+
+MAX_RELATIVE_OFFSET = 2**31 - 1
+NO_TIMESTAMP = -1
+UNKNOWN_TIMESTAMP = -2
+
+_Search = Callable[[index.ReadAt, int, int], int]
+
+
+class Segment:
+    __slots__ = (
+        "_offset_file",
+        "_time_file",
+        "base_offset",
+        "bytes_since_index",
+        "created_ms",
+        "first_timestamp",
+        "folder",
+        "held",
+        "index",
+        "log",
+        "max_timestamp",
+        "max_timestamp_offset",
+        "preallocate",
+        "roll_jitter_ms",
+        "size",
+    )
+
+    def __init__(self, folder: Folder, base_offset: int, *, size: int = 0, created_ms: int = 0) -> None:
+        self.folder = folder
+        self.base_offset = base_offset
+        self.size = size
+        self.created_ms = created_ms
+        self.log = StoredFile(folder, files.file_name(base_offset, files.LOG), writable=True)
+        self.index: SegmentIndex | None = None
+        self._offset_file: StoredFile | None = None
+        self._time_file: StoredFile | None = None
+        # Whether the .log file is kept open for writing.
+        self.held = False
+        # The largest timestamp and the last offset of its batch; unknown until read from the time index.
+        self.max_timestamp = UNKNOWN_TIMESTAMP
+        self.max_timestamp_offset = base_offset
+        # Max timestamp of the first batch, from which segment.ms counts; unknown until there is one or it was read.
+        self.first_timestamp = UNKNOWN_TIMESTAMP
+        self.bytes_since_index = 0
+        self.roll_jitter_ms = 0
+        self.preallocate = 0
+
+    def create(self) -> None:
+        """Makes the .log file, for a segment that was only reserved so far."""
+        pool = self.folder.files
+        fd = pool.hold(self.log)
+        self.held = True
+        self.folder.fs.truncate(fd, 0)
+        if self.preallocate:
+            self.folder.fs.allocate(fd, self.preallocate)
+
+    def activate(self, segment_index: SegmentIndex) -> None:
+        """Makes this the segment that is written to."""
+        if not self.held:
+            self.folder.files.hold(self.log)
+            self.held = True
+        if self.max_timestamp == UNKNOWN_TIMESTAMP:
+            self.max_timestamp = NO_TIMESTAMP
+        self.index = segment_index
+
+    def write(self, batch: Buffer, position: int) -> None:
+        """One batch to its reserved place. May be called from a writer thread."""
+        self.folder.fs.write_all(self.log.fd, batch, position)
+
+    def committed(self, position: int, size: int, last_offset: int, max_timestamp: int, interval: int) -> None:
+        """The batch at `position` is in the file: index it if the last entry is far enough back."""
+        if max_timestamp > self.max_timestamp:
+            self.max_timestamp = max_timestamp
+            self.max_timestamp_offset = last_offset
+        if self.bytes_since_index > interval:
+            entries = self.index
+            assert entries is not None
+            entries.add(last_offset - self.base_offset, position)
+            if self.max_timestamp >= 0:
+                entries.add_time(self.max_timestamp, self.max_timestamp_offset - self.base_offset)
+            self.bytes_since_index = 0
+        self.bytes_since_index += size
+        self.size = position + size
+
+    def is_index_full(self, config: LogConfig, outstanding: int) -> bool:
+        entries = self.index
+        if entries is None:
+            return False
+        limit = config.segment_index_bytes
+        return (
+            len(entries.offsets) + outstanding >= limit // index.OFFSET_ENTRY_SIZE
+            # One time entry is kept for the largest timestamp, written when the segment is finished.
+            or len(entries.timestamps) + outstanding >= limit // index.TIME_ENTRY_SIZE - 1
+        )
+
+    def add_last_time_entry(self) -> None:
+        """A finished or closed segment ends its time index with its largest timestamp."""
+        if self.index is not None and self.max_timestamp >= 0:
+            self.index.add_time(self.max_timestamp, self.max_timestamp_offset - self.base_offset)
+
+    def write_indexes(self, *, sync: bool) -> None:
+        """Brings the index files up to date with memory; what is in them already is not written again."""
+        entries = self.index
+        if entries is None:
+            return
+        written = entries.offsets_written
+        fresh = entries.offset_bytes(max(written, 0))
+        self._write_index(files.OFFSET_INDEX, fresh, written * index.OFFSET_ENTRY_SIZE, sync)
+        entries.offsets_written = max(written, 0) + len(fresh) // index.OFFSET_ENTRY_SIZE
+        written = entries.times_written
+        fresh = entries.time_bytes(max(written, 0))
+        self._write_index(files.TIME_INDEX, fresh, written * index.TIME_ENTRY_SIZE, sync)
+        entries.times_written = max(written, 0) + len(fresh) // index.TIME_ENTRY_SIZE
+
+    def _write_index(self, suffix: str, fresh: bytes, position: int, sync: bool) -> None:
+        if not fresh and position >= 0:
+            return
+        folder = self.folder
+        handle = StoredFile(folder, files.file_name(self.base_offset, suffix), writable=True)
+        fd = folder.files.pin(handle)
+        try:
+            if position < 0:
+                folder.fs.truncate(fd, 0)
+                position = 0
+            if fresh:
+                folder.fs.write_all(fd, fresh, position)
+            if sync:
+                folder.fs.fsync(fd)
+        finally:
+            folder.files.unpin(handle)
+            folder.files.forget(handle)
+
+    def deactivate(self) -> None:
+        """Writing is over: indexes are read from their files from now on, and the .log file may be closed."""
+        self.index = None
+        if self.held:
+            self.held = False
+            self.folder.files.release(self.log)
+
+    def position_for(self, offset: int, *, nowait: bool = False) -> int:
+        """A start of a batch at or before the one that holds `offset`."""
+        entries = self.index
+        if entries is not None:
+            return entries.position_for(offset - self.base_offset)
+        return self._search(files.OFFSET_INDEX, index.search_offset, offset - self.base_offset, nowait)
+
+    def position_at_or_before(self, position: int, *, nowait: bool = False) -> int:
+        """The last indexed start of a batch that is not past `position`."""
+        entries = self.index
+        if entries is not None:
+            return entries.position_at_or_before(position)
+        return self._search(files.OFFSET_INDEX, index.search_position, position, nowait)
+
+    def offset_for_time(self, timestamp: int) -> int:
+        """An offset to start from when looking for the first record that is not older than `timestamp`."""
+        entries = self.index
+        if entries is not None:
+            return self.base_offset + entries.offset_for_time(timestamp)
+        return self.base_offset + self._search(files.TIME_INDEX, index.search_time, timestamp, False)
+
+    def _search(self, suffix: str, search: _Search, key: int, nowait: bool) -> int:
+        handle = self._index_file(suffix)
+        fs, pool = self.folder.fs, self.folder.files
+        fd = pool.pin(handle)
+        try:
+            entry_size = index.TIME_ENTRY_SIZE if suffix == files.TIME_INDEX else index.OFFSET_ENTRY_SIZE
+            entries = fs.fstat(fd).st_size // entry_size
+            read = fs.preadv_nowait if nowait else fs.pread
+            return search(lambda length, position: read(fd, length, position), entries, key)
+        finally:
+            pool.unpin(handle)
+
+    def _index_file(self, suffix: str) -> StoredFile:
+        if suffix == files.OFFSET_INDEX:
+            if self._offset_file is None:
+                self._offset_file = StoredFile(self.folder, files.file_name(self.base_offset, suffix))
+            return self._offset_file
+        if self._time_file is None:
+            self._time_file = StoredFile(self.folder, files.file_name(self.base_offset, suffix))
+        return self._time_file
+
+    def largest_timestamp(self) -> int:
+        """The largest timestamp of any batch; the file's age when no batch has one (retention counts from it)."""
+        if self.max_timestamp == UNKNOWN_TIMESTAMP:
+            self._load_max_timestamp()
+        if self.max_timestamp >= 0:
+            return self.max_timestamp
+        return self.folder.fs.stat(self.log.path).st_mtime_ns // 1_000_000
+
+    def _load_max_timestamp(self) -> None:
+        try:
+            data = self.folder.fs.read_file(self._index_file(files.TIME_INDEX).path)
+        except FileNotFoundError:
+            data = b""
+        if len(data) >= index.TIME_ENTRY_SIZE:
+            last = len(data) // index.TIME_ENTRY_SIZE - 1
+            timestamp, relative_offset = index.TIME_ENTRY.unpack_from(data, last * index.TIME_ENTRY_SIZE)
+            self.max_timestamp_offset = self.base_offset + relative_offset
+            self.max_timestamp = timestamp
+        else:
+            self.max_timestamp = NO_TIMESTAMP
+
+    def reader(self, fd: int, *, nowait: bool = False) -> ReadAt:
+        """Reads from this segment's pinned .log file."""
+        read = self.folder.fs.preadv_nowait if nowait else self.folder.fs.pread
+        return lambda length, position: read(fd, length, position)
+
+    def forget(self) -> None:
+        """No new readers; open files are closed when the last one is done."""
+        for file in (self.log, self._offset_file, self._time_file):
+            if file is not None:
+                self.folder.files.forget(file)
+        self.deactivate()
