@@ -8,9 +8,11 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, get_args
 
 import typer
+from typer.models import OptionInfo
 
 from headrace.cli.cluster import Cluster, resolve
 
@@ -61,21 +63,37 @@ def command(
 
 
 def _with_cluster(function: Callable[..., Any]) -> Callable[..., Any]:
-    signature = inspect.signature(function, eval_str=True)
-    own = list(signature.parameters.values())
-    if not own or own[0].annotation is not Cluster:
-        return function
-    shared = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-        for name, annotation in _SHARED.items()
-    ]
+    """The function as Typer shall see it: annotations evaluated once, values named, the cluster spelt out as options."""
+    parameters = list(inspect.signature(function, eval_str=True).parameters.values())
+    needs_cluster = bool(parameters) and parameters[0].annotation is Cluster
+    if needs_cluster:
+        parameters[:1] = []
+        parameters += [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+            for name, annotation in _SHARED.items()
+        ]
+    for parameter in parameters:
+        _name_value(parameter.annotation)
 
     @functools.wraps(function)
     def run(**options: Any) -> Any:
-        cluster = resolve(*(options.pop(name) for name in _SHARED))
-        return function(cluster, **options)
+        if needs_cluster:
+            cluster = resolve(*(options.pop(name) for name in _SHARED))
+            return function(cluster, **options)
+        return function(**options)
 
-    keywords = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own[1:]]
-    run.__signature__ = signature.replace(parameters=[*keywords, *shared])  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in [*keywords, *shared]}
+    keywords = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
+    run.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in keywords}
     return run
+
+
+def _name_value(annotation: Any) -> None:
+    """Give an option that does not say what its value is called a word for it, instead of a Python type."""
+    kind, *extras = get_args(annotation)
+    info = next((one for one in extras if isinstance(one, OptionInfo)), None)
+    if info is None or info.metavar:
+        return
+    for python_type, word in ((int, "N"), (float, "N"), (str, "TEXT"), (Path, "PATH")):
+        if kind is python_type or python_type in get_args(kind) or list[python_type] in get_args(kind):  # type: ignore[valid-type]
+            info.metavar = word

@@ -47,7 +47,7 @@ def register(app: typer.Typer) -> None:
         ] = 5.0,
         as_json: Json = False,
     ) -> None:
-        """Measure produce, consume and end-to-end latency in a topic of its own, which is deleted afterwards."""
+        """Measure how fast a broker is. Produce, consume and latency, in a topic of its own that is deleted afterwards."""
         from headrace.cli.benchmark import Load
 
         name = f"headrace-bench-{secrets.token_hex(4)}"

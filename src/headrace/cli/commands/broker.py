@@ -80,7 +80,7 @@ def register(app: typer.Typer) -> None:
         json_logs: JsonLogs = False,
         as_json: Json = False,
     ) -> None:
-        """Run all services there are in the foreground: today the broker."""
+        """Run all services in the foreground. Today that is the broker."""
         properties = server_properties(data_dir, port, http_port, config, settings)
         serve(properties, log_level.value, json_logs=json_logs, as_json=as_json)
 

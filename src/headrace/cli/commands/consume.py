@@ -71,7 +71,7 @@ def register(app: typer.Typer) -> None:
             bool, typer.Option("--json-values", help="With --json: values that are JSON stay JSON.")
         ] = False,
     ) -> None:
-        """Read records from topics: what is there, or with --follow what comes."""
+        """Read records from topics. What is there, or with --follow what comes."""
         from headrace.cli.reading import limited
         from headrace.cli.records_out import formatter
 

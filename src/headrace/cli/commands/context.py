@@ -11,7 +11,7 @@ from headrace.cli.command import Json, command, new_app
 from headrace.cli.contexts import Context, load_contexts
 from headrace.cli.output import print_json, print_table, say
 
-app = new_app("Names for the clusters you talk to, kept in ~/.config/headrace/config.toml.")
+app = new_app("Name the clusters you talk to. The names are kept in ~/.config/headrace/config.toml.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The context.")]
 

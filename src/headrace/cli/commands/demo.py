@@ -51,7 +51,7 @@ def register(app: typer.Typer) -> None:
         seed: Annotated[int, typer.Option("--seed", help="The same events for the same seed.")] = 7,
         as_json: Json = False,
     ) -> None:
-        """Stream synthetic earthquakes, news and traffic, and watch topics, rates and a group's lag."""
+        """Stream synthetic events and watch them. Earthquakes, news and traffic; topics, rates and a group's lag."""
         with _broker(cluster, data_dir, port) as (running, kept):
             _create_topics(running)
             _stream(running, seconds, seed, kept, as_json=as_json)
@@ -140,7 +140,7 @@ def _stream(cluster: Cluster, seconds: float | None, seed: int, kept: str | None
             {"event": "summary", "sent": sent, "read": read, "failed": sender.failures, **document(sampler, took)}
         )
     else:
-        print_summary(console(), sampler, sent, read, took, kept)
+        print_summary(console(), sampler, sent, read, took, cluster.bootstrap_servers, kept)
 
 
 def _watch(

@@ -108,7 +108,7 @@ def register(app: typer.Typer) -> None:
         create: Annotated[bool, typer.Option("--create", help="Create the topic when it is missing.")] = False,
         as_json: Json = False,
     ) -> None:
-        """Write records to a topic: from lines on standard input, from files, or given here."""
+        """Write records to a topic. They come from lines on standard input, from files, or from the command line."""
         shared = LineFormat(
             key_separator=key_separator.replace("\\t", "\t") if key_separator else None,
             key=key,

@@ -15,7 +15,7 @@ from headrace.cli.output import print_json
 def register(app: typer.Typer) -> None:
     @command(app, "version", examples=("headrace version", "headrace version --json"))
     def version(as_json: Json = False) -> None:
-        """Print the versions of Headrace, Python and the client library."""
+        """Print versions. Of Headrace, Python and the client library."""
         import confluent_kafka
 
         versions = {

@@ -48,6 +48,7 @@ class Event:
     key: str
     value: dict[str, Any]
     headers: dict[str, str]
+    summary: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,8 @@ def earthquake(chance: random.Random, number: int, now_ms: int) -> Event:
         "depth_km": round(chance.lognormvariate(2.8, 0.9), 1),
         "tsunami": magnitude >= 7.0,
     }
-    return Event(place, value, {"source": "seismograph", "severity": "major" if magnitude >= 5.0 else "minor"})
+    severity = "major" if magnitude >= 5.0 else "minor"
+    return Event(place, value, {"source": "seismograph", "severity": severity}, f"M {magnitude}  {place}")
 
 
 def news(chance: random.Random, number: int, now_ms: int) -> Event:
@@ -91,7 +93,7 @@ def news(chance: random.Random, number: int, now_ms: int) -> Event:
         "words": chance.randint(80, 1400),
         "language": chance.choice(("en", "en", "en", "de", "fr", "es")),
     }
-    return Event(section, value, {"source": agency, "content-type": "application/json"})
+    return Event(section, value, {"source": agency, "content-type": "application/json"}, headline)
 
 
 def traffic(chance: random.Random, number: int, now_ms: int) -> Event:
@@ -113,7 +115,9 @@ def traffic(chance: random.Random, number: int, now_ms: int) -> Event:
         "lane": chance.randint(1, 3),
         "jam": load > 0.85,
     }
-    return Event(sensor, value, {"source": "loop"})
+    return Event(
+        sensor, value, {"source": "loop"}, f"{sensor}  {value['vehicles']} vehicles, {value['speed_kmh']} km/h"
+    )
 
 
 FEEDS = (

@@ -66,7 +66,7 @@ class Sender(Worker):
                     timestamp=event.value["time"],
                     on_delivery=self._on_delivery,
                 )
-                self.latest[feed.topic] = value
+                self.latest[feed.topic] = event.summary
             producer.poll(0)
             if self.stopping.wait(max(0.0, begin + step * STEP_MS / 1000 - time.monotonic())):
                 break

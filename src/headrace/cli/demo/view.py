@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.cli.demo.sampling import HISTORY, Sampler
+from headrace.cli.demo.sampling import Sampler
 from headrace.cli.demo.streaming import GROUP
 from headrace.cli.output import number, sparkline
 from headrace.cli.times import size
 
+SHOWN = 20
 TRY_NEXT = (
     ("headrace consume earthquakes --follow --from end", "watch the earth shake"),
     ("headrace consume traffic --from -1m --json-values", "the last minute, for jq"),
@@ -39,7 +40,7 @@ def _topics(sampler: Sampler, latest: dict[str, str]) -> Any:
     drawn.add_column("TOPIC", style="cyan", no_wrap=True)
     for title in ("PARTITIONS", "RECORDS", "RATE", "SIZE"):
         drawn.add_column(title, justify="right", no_wrap=True)
-    drawn.add_column("LAST 40 S", no_wrap=True, style="green", min_width=12)
+    drawn.add_column(f"LAST {SHOWN} S", no_wrap=True, style="green", min_width=12)
     drawn.add_column("LATEST", no_wrap=True, overflow="ellipsis", style="dim", ratio=1)
     for topic in sampler.topics:
         drawn.add_row(
@@ -48,7 +49,7 @@ def _topics(sampler: Sampler, latest: dict[str, str]) -> Any:
             number(topic.records),
             f"{topic.rate:,.0f}/s",
             "-" if topic.bytes is None else size(topic.bytes),
-            sparkline(list(topic.rates)[-HISTORY // 2 :]),
+            sparkline(list(topic.rates)[-SHOWN:]),
             Text(latest.get(topic.name, "")),
         )
     return drawn
@@ -86,7 +87,9 @@ def document(sampler: Sampler, seconds: float) -> dict[str, Any]:
     }
 
 
-def print_summary(out: Any, sampler: Sampler, sent: int, read: int, seconds: float, kept: str | None) -> None:
+def print_summary(
+    out: Any, sampler: Sampler, sent: int, read: int, seconds: float, address: str, kept: str | None
+) -> None:
     """What happened, what is left, and what to try next."""
     from rich.table import Table
     from rich.text import Text
@@ -102,7 +105,7 @@ def print_summary(out: Any, sampler: Sampler, sent: int, read: int, seconds: flo
             f"\nThe data stays in {kept}. Start a broker on it with [cyan]headrace broker --data-dir {kept}[/], and try:"
         )
     else:
-        out.print("\nThe broker still runs. Try:")
+        out.print(f"\nThe broker at {address} still runs. Try:")
     grid = Table.grid(padding=(0, 2))
     for text, meaning in TRY_NEXT:
         grid.add_row(Text.assemble("  $ ", (text, "cyan")), Text(meaning, style="dim"))
