@@ -193,6 +193,7 @@ class Broker:
             lambda: settings["log.flush.offset.checkpoint.interval.ms"],
             self.replicas.write_checkpoints,
         )
+        every("deleted files", lambda: 1000, self.replicas.delete_expired)
         every("flush", lambda: min(settings["log.flush.scheduler.interval.ms"], 1000), self.replicas.flush_due)
         every("metadata snapshot", lambda: 60_000, self.metadata.snapshot_if_due)
         every("idle connections", lambda: 10_000, self._close_idle_connections)

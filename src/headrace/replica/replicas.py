@@ -57,6 +57,13 @@ class ReplicaDirectory:
         """fsync one log in the background."""
         return self._loop.run_in_executor(self.background, partition_log.flush)
 
+    def delete_expired(self, now_ms: int) -> None:
+        """Remove files whose file.delete.delay.ms is over. Runs in the background thread."""
+        self.files.delete_expired(now_ms)
+        for partition_log in tuple(self.files.logs.values()):
+            if partition_log.pending_deletes:
+                partition_log.delete_expired_files(now_ms)
+
     def _check(self, done: ThreadFuture[None]) -> None:
         error = done.exception()
         if isinstance(error, OSError):
@@ -155,6 +162,13 @@ class Replicas:
             if position % 200 == 199:
                 await asyncio.sleep(0)
         return deleted
+
+    async def delete_expired(self) -> None:
+        """Remove the files of segments and topics that were given up a while ago."""
+        now_ms = self._clock.now_ms()
+        for directory in self.directories:
+            if directory.files.offline is None:
+                await self._loop.run_in_executor(directory.background, directory.delete_expired, now_ms)
 
     async def write_checkpoints(self) -> None:
         """Recovery points and log starts, so that the next start knows what is safe on disk."""
