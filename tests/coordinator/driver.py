@@ -279,12 +279,7 @@ class Driver:
         assignments = {member_id: member_id.encode() for member_id in ids}
         for member_id, ticket in reversed(joined):
             assert ticket.error is ErrorCode.NONE
-            self.sync(
-                member_id,
-                generation,
-                assignments if member_id == ids[0] else None,
-                group=group,
-                protocol=None,
-                version=4,
-            )
+            given = assignments if member_id == ids[0] else None
+            synced = self.sync(member_id, generation, given, group=group, protocol=None, protocol_type=None, version=4)
+            assert synced.response is None or synced.error is ErrorCode.NONE
         return ids

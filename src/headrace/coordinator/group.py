@@ -129,7 +129,7 @@ class ClassicGroup:
         if self.leader_id is None:
             self.leader_id = member.member_id
         self.members[member.member_id] = member
-        self.supported.update(member.protocols)
+        self.supported.update(member.protocols.keys())
         pending = self.pending_joins.pop(member.member_id, None)
         if pending is not None:
             pending.cancel()
@@ -139,7 +139,7 @@ class ClassicGroup:
         """Forget a member or a pending one, and what counts on it."""
         member = self.members.pop(member_id, None)
         if member is not None:
-            self.supported.subtract(member.protocols)
+            self.supported.subtract(member.protocols.keys())
             self.awaiting_join -= member.join_token is not None
             if member.group_instance_id is not None:
                 self.static_members.pop(member.group_instance_id, None)
@@ -163,9 +163,9 @@ class ClassicGroup:
         session_timeout_ms: int,
     ) -> None:
         """A member came with a new JoinGroup."""
-        self.supported.subtract(member.protocols)
+        self.supported.subtract(member.protocols.keys())
         member.protocols = protocols
-        self.supported.update(protocols)
+        self.supported.update(protocols.keys())
         member.rebalance_timeout_ms = rebalance_timeout_ms
         member.session_timeout_ms = session_timeout_ms
 

@@ -51,6 +51,7 @@ class Join:
         if not self._has_room():
             self.group.remove(self.request.member_id)
             self._refuse(ErrorCode.GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID)
+            self.rebalancer.maybe_complete_join_phase(self.group, self.result, self.now_ms)
         elif not self.group.supports(self.request.protocol_type, self.protocols):
             self._refuse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         elif self.request.member_id != UNKNOWN_MEMBER_ID:
