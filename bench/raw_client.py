@@ -108,8 +108,7 @@ class Pump(asyncio.Protocol):
         self._frame, self._budget, self._done = frame, budget, done
         self._received = bytearray()
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self._transport = transport
 
     def start(self) -> None:
