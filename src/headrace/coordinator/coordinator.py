@@ -250,8 +250,7 @@ class GroupCoordinator:
         group = self.groups.get(group_id)
         if value is None:
             if group is not None:
-                group.cancel_timers()
-                del self.groups[group_id]
+                self._remove(group, now_ms)
         elif group is not None and self._loaded:
             group.take_assignment(value.generation, {each.member_id: each.assignment for each in value.members}, now_ms)
         else:
@@ -278,9 +277,14 @@ class GroupCoordinator:
         for member in group.members.values():
             group.complete_join(member, JoinGroupResponse(member_id=member.member_id, error_code=error), result)
             group.complete_sync(member, SyncGroupResponse(error_code=error), result)
-        group.cancel_timers()
-        del self.groups[group.group_id]
+        self._remove(group, group.state_timestamp_ms)
         return result.completions
+
+    def _remove(self, group: ClassicGroup, now_ms: int) -> None:
+        """Dead, so that an append which ends after this changes nothing any more."""
+        group.cancel_timers()
+        group.transition_to(GroupState.DEAD, now_ms)
+        del self.groups[group.group_id]
 
 
 def _unknown_member(identity: MemberIdentity) -> MemberResponse:

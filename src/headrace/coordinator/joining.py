@@ -194,7 +194,7 @@ class Join:
             if error is ErrorCode.NONE:
                 return [(self.token, self._kept_response(member.member_id, generation_id, old_leader))]
             settled = Result()
-            if group.members.get(member.member_id) is member:
+            if group.state is not GroupState.DEAD and group.members.get(member.member_id) is member:
                 self._restore(member, old_id, before, settled, now_ms)
             response = JoinGroupResponse(member_id=UNKNOWN_MEMBER_ID, error_code=coordinator_error(error))
             settled.complete(self.token, response)
