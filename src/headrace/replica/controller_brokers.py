@@ -10,6 +10,7 @@ from headrace.replica.delta import UNCHANGED_LEADER
 from headrace.replica.features import IMPLEMENTED
 from headrace.replica.image import NO_LEADER, ClusterImage, PartitionImage
 from headrace.settings.listeners import PROTOCOLS, Listener
+from headrace.storage.checkpoint import CLEAN_SHUTDOWN
 from headrace.wire.records.metadata import (
     BrokerEndpoint,
     BrokerFeature,
@@ -21,7 +22,7 @@ from headrace.wire.records.metadata import (
     RegisterControllerRecord,
 )
 from headrace.wire.schema import Message
-from headrace.wire.uuids import random_uuid
+from headrace.wire.uuids import from_text, random_uuid
 
 PRODUCER_ID_BLOCK = 1000
 
@@ -143,8 +144,8 @@ def register_broker(image: ClusterImage, broker: Any) -> list[Message]:
             node_id=broker.node_id,
             listeners=[one.advertised for one in broker.listeners],
             controller_listener=settings.controller_listener,
-            log_dirs=[directory.directory_id for directory in directories],
+            log_dirs=[from_text(directory.directory_id) for directory in directories],
             rack=settings["broker.rack"],
-            clean=all(directory.clean_shutdown for directory in directories),
+            clean=all(directory.fs.exists(str(directory.path / CLEAN_SHUTDOWN)) for directory in directories),
         ),
     )

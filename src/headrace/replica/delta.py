@@ -95,6 +95,7 @@ class ImageDelta:
             producer_ids=self._producer_ids,
             carried=carried,
             held_back=held_back,
+            derived={},
         )
 
     def _own(self, name: str) -> dict[Any, Any]:

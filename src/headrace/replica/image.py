@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from headrace.replica.features import ELIGIBLE_LEADER_REPLICAS
+from headrace.wire.records.control import Voter
 from headrace.wire.records.metadata import BrokerEndpoint, BrokerFeature
 from headrace.wire.schema import Message
 
@@ -95,11 +96,14 @@ class ClusterImage:
     configs: Mapping[tuple[int, str], Mapping[str, str]] = field(default_factory=dict)
     brokers: Mapping[int, BrokerImage] = field(default_factory=dict)
     features: Mapping[str, int] = field(default_factory=dict)
+    voters: tuple[Voter, ...] = ()  # of the metadata quorum; from raft control records, not from metadata records
     partition_count: int = 0
     producer_ids: ProducerIds = field(default_factory=ProducerIds)
     carried: Carried = field(default_factory=Carried)
     # Records between BeginTransaction and its end, held back until it is there (KIP-868); None outside of one.
     held_back: tuple[Message, ...] | None = None
+    # What others computed from this image and want to keep for as long as it is the current one.
+    derived: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def apply(self, records: Iterable[Message], *, offset: int | None = None, epoch: int | None = None) -> ClusterImage:
         """The image after `records`; raises UnknownMetadata on what this version does not know, and changes nothing."""
@@ -113,7 +117,7 @@ class ClusterImage:
         new_epoch = self.epoch if epoch is None else epoch
         if new_offset == image.offset and new_epoch == image.epoch:
             return image
-        return replace(image, offset=new_offset, epoch=new_epoch)
+        return replace(image, offset=new_offset, epoch=new_epoch, derived={})
 
     def config(self, resource_type: int, name: str) -> Mapping[str, str]:
         """What is set on a resource, as text; empty when nothing is."""
