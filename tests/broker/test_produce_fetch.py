@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 
@@ -24,7 +25,7 @@ def server():
 
 @pytest.fixture
 def topic(server: LocalBroker, request: pytest.FixtureRequest) -> str:
-    return server.create_topic(request.node.name.replace("[", "-").replace("]", ""), 2)
+    return server.create_topic(re.sub(r"[^a-z0-9_]+", "-", request.node.name), 2)
 
 
 @pytest.fixture

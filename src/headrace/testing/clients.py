@@ -35,7 +35,8 @@ class Clients:
         from confluent_kafka.admin import NewTopic
 
         topic = NewTopic(name, num_partitions=partitions, replication_factor=1, config=dotted(config))
-        self.admin().create_topics([topic], operation_timeout=timeout_s)[name].result(timeout_s)
+        admin = self.admin()  # kept by name: its futures die with it
+        admin.create_topics([topic], operation_timeout=timeout_s)[name].result(timeout_s)
         return name
 
     def produce(self, topic: str, values: Iterable[bytes | str | tuple[Any, Any]], **config: Any) -> int:

@@ -76,7 +76,7 @@ async def _look_up(
         return _found(index, -1, upper, partition.leader_epoch)
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         start = log.log_start_offset
-        return _found(index, -1, start, log.epochs.epoch_for_offset(start))
+        return _found(index, -1, start, log.leader_epochs.epoch_for_offset(start))
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return _found(index, -1, -1, -1)
     if timestamp == MAX_TIMESTAMP:
