@@ -121,7 +121,8 @@ def _decompress_snappy_block(data: Buffer, limit: int) -> bytes:
 def _compress_snappy(data: Buffer) -> bytes:
     view = memoryview(data)
     output = bytearray(_XERIAL_HEADER)
-    for position in range(0, len(view), _XERIAL_BLOCK):
+    # One block at least: some readers take a header alone for a raw snappy stream.
+    for position in range(0, len(view) or 1, _XERIAL_BLOCK):
         block = bytes(cramjam.snappy.compress_raw(view[position : position + _XERIAL_BLOCK]))
         output += _SIZE.pack(len(block)) + block
     return bytes(output)
