@@ -100,62 +100,79 @@ def decode_records(view: Buffer, position: int = 0, limit: int = MAX_DECOMPRESSE
 
 
 def _decode_all(data: bytes, header: BatchHeader) -> tuple[list[Record], int]:
+    """All records, one-byte varints read inline: this loop is what compaction and validation cost.
+
+    A slice may reach past the end of the data; then the record's end does too, and that is checked.
+    """
     records: list[Record] = []
     base_offset, base_timestamp = header.base_offset, header.base_timestamp
     append_time = header.max_timestamp if header.timestamp_type else None
-    position = 0
+    p = 0
     for _ in range(header.record_count):
-        length, position = read_varint(data, position)
-        end = position + length
+        raw = data[p]
+        p += 1
+        if raw > 127:
+            raw, p = _continue(data, p, raw)
         # The byte behind the length holds attributes, of which none is in use.
-        timestamp_delta, position = read_varint(data, position + 1)
-        offset_delta, position = read_varint(data, position)
-        key, position = _read_bytes(data, position)
-        value, position = _read_bytes(data, position)
-        headers, position = _read_headers(data, position)
-        if position != end or offset_delta < 0:
+        end = p + (raw >> 1)
+        delta = data[p + 1]
+        p += 2
+        if delta > 127:
+            delta, p = _continue(data, p, delta)
+        timestamp = base_timestamp + ((delta >> 1) ^ -(delta & 1)) if append_time is None else append_time
+        offset = data[p]
+        p += 1
+        if offset > 127:
+            offset, p = _continue(data, p, offset)
+        key, p = _read_bytes(data, p)
+        value, p = _read_bytes(data, p)
+        if data[p]:
+            headers, p = _read_headers(data, p)
+        else:
+            headers = ()
+            p += 1
+        if p != end or end > len(data) or offset & 1:
             raise WireError("record does not have the length or the offset that it says")
-        timestamp = base_timestamp + timestamp_delta if append_time is None else append_time
-        records.append(Record(base_offset + offset_delta, timestamp, key, value, headers))
-    return records, position
+        records.append(_new(Record, (base_offset + (offset >> 1), timestamp, key, value, headers)))
+    return records, p
 
 
-def read_varint(data: bytes, position: int) -> tuple[int, int]:
-    """A zigzag varint of up to 64 bits, and the position behind it; IndexError at the end of the data."""
-    byte = data[position]
-    position += 1
-    if byte < 128:
-        return (byte >> 1) ^ -(byte & 1), position
-    value = byte & 0x7F
+_new = tuple.__new__
+
+
+def _continue(data: bytes, position: int, first: int) -> tuple[int, int]:
+    """The rest of a zigzag varint of up to 64 bits, not yet unfolded: its lowest bit is the sign."""
+    value = first & 0x7F
     shift = 7
     while True:
         byte = data[position]
         position += 1
         value |= (byte & 0x7F) << shift
         if byte < 128:
-            break
+            return value & 0xFFFFFFFFFFFFFFFF, position
         shift += 7
         if shift > 63:
             raise WireError("varint is longer than 10 bytes")
-    value &= 0xFFFFFFFFFFFFFFFF
-    return (value >> 1) ^ -(value & 1), position
 
 
 def _read_bytes(data: bytes, position: int) -> tuple[bytes | None, int]:
-    length, position = read_varint(data, position)
-    if length < 0:
+    raw = data[position]
+    position += 1
+    if raw > 127:
+        raw, position = _continue(data, position, raw)
+    if raw & 1:
         return None, position
-    end = position + length
-    if end > len(data):
-        raise WireError("record runs past the end of its batch")
+    end = position + (raw >> 1)
     return data[position:end], end
 
 
 def _read_headers(data: bytes, position: int) -> tuple[Headers, int]:
-    count, position = read_varint(data, position)
-    if count == 0:
-        return (), position
-    if not 0 < count * 2 <= len(data) - position:
+    raw = data[position]
+    position += 1
+    if raw > 127:
+        raw, position = _continue(data, position, raw)
+    count = raw >> 1
+    if raw & 1 or count * 2 > len(data) - position:
         raise WireError(f"record cannot hold {count} headers")
     headers: list[tuple[str, bytes | None]] = []
     for _ in range(count):

@@ -61,7 +61,8 @@ def uvarint(value: int) -> bytes:
 
 def varint(value: int) -> bytes:
     """`value` as a zigzag varint, of up to 64 bits."""
-    return uvarint(value << 1 if value >= 0 else (-value << 1) - 1)
+    folded = value << 1 if value >= 0 else (-value << 1) - 1
+    return SMALL[folded] if folded < 128 else uvarint(folded)
 
 
 SMALL = tuple(bytes((value,)) for value in range(128))
