@@ -102,7 +102,8 @@ def test_a_slow_reader_is_bounded_and_slows_nobody() -> None:
                     client.send(fetch_request("big", 0, partition_max_bytes=50_000_000), 12)
             wait_until(lambda: server.call(lambda b: len(b.dispatcher.held_output)) == len(slow))
             held = server.call(lambda b: sum(b.dispatcher.held_output.values()))
-            assert held < 4_000_000 + 8 * 1_100_000
+            # Beyond the limit each may have one batch more, on top of what its socket was ready to take.
+            assert held < 4_000_000 + 8 * 2_000_000
             with RawClient(server.port) as other:
                 assert other.produce("big", batch(b"y")).error_code == 0
                 assert other.fetch("big", 40).records

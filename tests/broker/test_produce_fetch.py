@@ -138,7 +138,7 @@ def test_min_bytes_waits_for_enough(server: LocalBroker, client: RawClient, topi
 
 
 def test_idempotent_batches_are_stored_once(client: RawClient, topic: str) -> None:
-    given = client.call(InitProducerIdRequest(), 4)
+    given = client.call(InitProducerIdRequest(transactional_id=None), 4)
     assert given.error_code == 0 and given.producer_epoch == 0
     fields = {"producer_id": given.producer_id, "producer_epoch": 0}
     first = client.produce(topic, batch(b"a", b"b", base_sequence=0, **fields))
@@ -151,10 +151,10 @@ def test_idempotent_batches_are_stored_once(client: RawClient, topic: str) -> No
 
 
 def test_producer_ids_are_never_given_twice(server: LocalBroker, client: RawClient) -> None:
-    ids = [client.call(InitProducerIdRequest(), 4).producer_id for _ in range(50)]
+    ids = [client.call(InitProducerIdRequest(transactional_id=None), 4).producer_id for _ in range(50)]
     server.restart()
     with RawClient(server.port) as again:
-        ids += [again.call(InitProducerIdRequest(), 4).producer_id for _ in range(50)]
+        ids += [again.call(InitProducerIdRequest(transactional_id=None), 4).producer_id for _ in range(50)]
     assert len(set(ids)) == 100
 
 

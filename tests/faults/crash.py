@@ -67,7 +67,7 @@ class Writer:
         sequence = [0] * PARTITIONS
         while not self.stopped.is_set():
             partition = rng.randrange(PARTITIONS)
-            value = f"{self.name}:{partition}:{sequence[partition]}:".encode() + b"x" * rng.randrange(200)
+            value = f"{self.name}:{partition}:{sequence[partition]}:".encode() + b"x" * rng.randrange(2000)
             try:
                 producer.produce(TOPIC, value, partition=partition, on_delivery=self._delivered)
             except BufferError:
@@ -160,7 +160,7 @@ def run(rounds: int, seed: int, *, writers: int = 3, report=lambda text: None) -
     rng = random.Random(seed)
     # Small segments and indexes, so that kills also meet rolls, snapshots and flushes.
     settings = {
-        "log.segment.bytes": 256 * 1024,
+        "log.segment.bytes": 1024 * 1024,
         "log.index.interval.bytes": 512,
         "log.flush.offset.checkpoint.interval.ms": 300,
     }
