@@ -8,7 +8,8 @@ anew only when the suite or its driver changes.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+import re
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from conformance.cache import CACHE, PROJECT
@@ -71,6 +72,14 @@ def read_expected(suite: str, fingerprint: str) -> dict[str, Result] | None:
 
 def write_expected(suite: str, fingerprint: str, broker: str, results: list[Result]) -> None:
     EXPECTED.mkdir(parents=True, exist_ok=True)
-    rows = ",\n".join("  " + json.dumps(asdict(result)) for result in sorted(results, key=lambda each: each.unit))
+    ordered = sorted((_portable(result) for result in results), key=lambda each: each.unit)
+    rows = ",\n".join("  " + json.dumps(asdict(result)) for result in ordered)
     head = f'"suite": {json.dumps(fingerprint)},\n "broker": {json.dumps(broker)}'
     (EXPECTED / f"{suite}.json").write_text(f'{{{head},\n "results": [\n{rows}\n]}}\n')
+
+
+def _portable(result: Result) -> Result:
+    """Without this machine's folders and this run's ports and random names."""
+    reason = result.reason.replace(f"{PROJECT}/", "")
+    reason = re.sub(r"127\.0\.0\.1:\d+", "HOST:PORT", re.sub(r"_rnd[0-9a-f]+_", "_rnd_", reason))
+    return replace(result, reason=reason)
