@@ -15,6 +15,7 @@ import typer
 from typer.models import OptionInfo
 
 from headrace.cli.cluster import Cluster, resolve
+from headrace.cli.errors import ReaderGone
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of text for people.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
@@ -77,10 +78,11 @@ def _with_cluster(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def run(**options: Any) -> Any:
-        if needs_cluster:
-            cluster = resolve(*(options.pop(name) for name in _SHARED))
-            return function(cluster, **options)
-        return function(**options)
+        given = [resolve(*(options.pop(name) for name in _SHARED))] if needs_cluster else []
+        try:
+            return function(*given, **options)
+        except BrokenPipeError:
+            raise ReaderGone from None
 
     keywords = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
     run.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]

@@ -28,6 +28,10 @@ class CliError(Exception):
         return f"{first}. {self.next_step}" if self.next_step else f"{first}."
 
 
+class ReaderGone(Exception):
+    """Whoever reads our output (`| head`) has seen enough. Not an error, and not Typer's to handle, which would exit with 1."""
+
+
 class UsageMistake(CliError):
     """The command line itself is wrong."""
 

@@ -23,7 +23,7 @@ from headrace.cli.commands import (
     topic,
     version,
 )
-from headrace.cli.errors import FAILED, INTERRUPTED, USAGE, CliError
+from headrace.cli.errors import FAILED, INTERRUPTED, USAGE, CliError, ReaderGone
 
 # Typer's own name for "the command line is wrong"; it exports only this subclass.
 _UsageError = typer.BadParameter.__mro__[1]
@@ -73,8 +73,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain(_usage_line(error), USAGE)
     except _ClickError as error:
         return _complain(error.format_message(), FAILED)
-    except BrokenPipeError:
-        # The reader (`| head`) has seen enough. Python would complain again when it flushes at exit.
+    except (BrokenPipeError, ReaderGone):
+        # Python would complain once more when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (KeyboardInterrupt, typer.Abort):

@@ -22,7 +22,7 @@ SOURCES = {
     7: "client metrics",
     8: "group",
 }
-_OF_RESOURCE = {"topic": 1, "broker": 2, "cluster": 3}
+_OF_RESOURCE = {"topic": 1, "broker": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def topic_settings(cluster: Cluster, topic: str) -> list[Entry]:
 
 
 def settings(cluster: Cluster, kind: str, name: str) -> list[Entry]:
-    """All settings of a topic (`kind` "topic"), a broker, or the cluster's defaults for brokers ("cluster"), by name."""
+    """All settings of a topic or a broker, as `kind` says, by name."""
     resource = _resource(kind, name)
     futures = cluster.admin().describe_configs([resource], request_timeout=cluster.timeout_s)
     described = cluster.result(next(iter(futures.values())), f"Cannot describe {kind} '{name}'")
@@ -106,8 +106,6 @@ def alter_settings(
 
 def _check_names(cluster: Cluster, kind: str, name: str, keys: list[str]) -> None:
     """A misspelt key gets its near misses here; whether the value is good is for the broker to say."""
-    if kind == "cluster":
-        return
     known = {entry.name for entry in settings(cluster, kind, name)}
     for key in keys:
         if key not in known:
@@ -118,5 +116,4 @@ def _check_names(cluster: Cluster, kind: str, name: str, keys: list[str]) -> Non
 def _resource(kind: str, name: str, **more: Any) -> Any:
     from confluent_kafka.admin import ConfigResource, ResourceType
 
-    types = {"topic": ResourceType.TOPIC, "broker": ResourceType.BROKER, "cluster": ResourceType.BROKER}
-    return ConfigResource(types[kind], "" if kind == "cluster" else name, **more)
+    return ConfigResource(ResourceType.TOPIC if kind == "topic" else ResourceType.BROKER, name, **more)

@@ -16,7 +16,7 @@ app = new_app("Describe and change the settings of topics and brokers.")
 Topic = Annotated[str | None, typer.Option("--topic", "-t", metavar="TOPIC", help="Settings of this topic.")]
 Broker = Annotated[
     str | None,
-    typer.Option("--broker", metavar="ID", help="Settings of this broker, or `all` for the defaults of all brokers."),
+    typer.Option("--broker", metavar="ID", help="Settings of this broker."),
 ]
 
 
@@ -58,7 +58,6 @@ def describe(
     examples=(
         "headrace config set retention.ms=3600000 --topic orders",
         "headrace config set log.cleaner.threads=2 --broker 1",
-        "headrace config set message.max.bytes=2000000 --broker all",
     ),
 )
 def assign(
@@ -99,8 +98,6 @@ def _resource(cluster: Cluster, topic: str | None, broker: str | None) -> tuple[
         cluster.topic(topic)
         return "topic", topic
     assert broker is not None
-    if broker == "all":
-        return "cluster", "all"
     known = cluster.admin().list_topics(timeout=cluster.timeout_s).brokers
     if not broker.isdigit() or int(broker) not in known:
         raise CliError(f"There is no broker '{broker}'", f"There is: {', '.join(map(str, sorted(known)))}")
