@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -30,16 +31,17 @@ class Versions:
     def __contains__(self, version: int) -> bool:
         return self.lowest <= version <= self.highest
 
-    @classmethod
-    def parse(cls, text: str) -> Versions:
+    @staticmethod
+    @cache
+    def parse(text: str) -> Versions:
         if text == "none":
-            return cls(0, -1)
+            return Versions(0, -1)
         match = re.fullmatch(r"(\d+)(\+|-(\d+))?", text)
         if match is None:
             raise ValueError(f"not a range of versions: {text!r}")
         lowest = int(match[1])
         highest = lowest if match[2] is None else HIGHEST if match[2] == "+" else int(match[3])
-        return cls(lowest, highest)
+        return Versions(lowest, highest)
 
 
 @dataclass(frozen=True, slots=True)

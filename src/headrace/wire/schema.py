@@ -88,24 +88,19 @@ class StructType(type):
         fields = {name: value for name, value in namespace.items() if isinstance(value, Field)}
         for field_name in fields:
             del namespace[field_name]
-        namespace.setdefault("__slots__", tuple(fields))
-        cls = super().__new__(mcs, name, bases, namespace)
-        if fields or "FIELDS" not in dir(cls):
-            cls.FIELDS = fields  # type: ignore[attr-defined]
         parsed, flexible_versions = Versions.parse(versions), Versions.parse(flexible)
-        for attribute, value in {
-            "KEY": key,
-            "KIND": kind,
-            "MIN_VERSION": parsed.lowest,
-            "MAX_VERSION": parsed.highest,
-            "FLEXIBLE_FROM": flexible_versions.lowest if flexible_versions.highest >= 0 else HIGHEST + 1,
-            "ADVERTISED": advertised or (parsed.lowest, parsed.highest),
-            "_decoders": {},
-            "_encoders": {},
-            "_shared": None,
-        }.items():
-            setattr(cls, attribute, value)
-        return cls
+        namespace.setdefault("__slots__", tuple(fields))
+        namespace.setdefault("FIELDS", fields)
+        namespace["KEY"] = key
+        namespace["KIND"] = kind
+        namespace["MIN_VERSION"] = parsed.lowest
+        namespace["MAX_VERSION"] = parsed.highest
+        namespace["FLEXIBLE_FROM"] = flexible_versions.lowest if flexible_versions.highest >= 0 else HIGHEST + 1
+        namespace["ADVERTISED"] = advertised or (parsed.lowest, parsed.highest)
+        namespace["_decoders"] = {}
+        namespace["_encoders"] = {}
+        namespace["_shared"] = None
+        return super().__new__(mcs, name, bases, namespace)
 
     def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> None:
         super().__init__(name, bases, namespace)
@@ -138,7 +133,8 @@ class Struct(metaclass=StructType):
         """One instance with all defaults, which refuses assignment because many messages hold it."""
         if cls._shared is None:
             assert not any(field.kind == "array" for field in cls.FIELDS.values()), "a shared list could be changed"
-            frozen = type(cls).__new__(type(cls), cls.__name__, (cls,), {"__slots__": (), "__setattr__": refuse})
+            body = {"__slots__": (), "__setattr__": refuse, "FIELDS": cls.FIELDS}
+            frozen = type(cls).__new__(type(cls), cls.__name__, (cls,), body)
             instance: Any = object.__new__(frozen)
             for name in cls.FIELDS:
                 object.__setattr__(instance, name, cls.default_of(name))
