@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from headrace.broker.groups import java_hash, partition_for
 from headrace.clock import ManualClock
 from headrace.testing import LocalBroker, broker
+from headrace.testing.faults import ThrottledFs
 from headrace.testing.waiting import wait_until
 from headrace.wire.errors import ErrorCode
 from headrace.wire.messages.delete_groups import DeleteGroupsRequest
@@ -356,3 +359,25 @@ def test_lag_is_the_distance_to_the_high_watermark(server: LocalBroker, client: 
     commit(client, server, group, {0: 4}, topic=topic)
     lags = server.call(lambda b: [each for each in b.groups.lag() if each[0] == group])
     assert lags == [(group, topic, 0, 6)]
+
+
+def test_a_slow_disk_slows_commits_and_not_heartbeats() -> None:
+    fs = ThrottledFs(write_delay_s=0.4, matching="__consumer_offsets", active=False)
+    settings = {"group.initial.rebalance.delay.ms": 0, "offsets.topic.num.partitions": 1}
+    with broker(settings, fs=fs) as server, RawClient(server.port) as client, RawClient(server.port) as other:
+        client.call(FindCoordinatorRequest(coordinator_keys=["any"]), 4)
+        server.create_topic("t", 3)
+        member = member_of(client, "g")
+        fs.active = True
+        commit(client, server, "simple", {0: 0})  # the first slow write moves the log to its thread
+        for offset in (1, 2):
+            other.send(commit_request(server, "simple", {0: offset}), 9)
+        slowest = 0.0
+        for _ in range(50):
+            started = time.monotonic()
+            assert beat(client, "g", member) is ErrorCode.NONE
+            slowest = max(slowest, time.monotonic() - started)
+        for _ in range(2):
+            assert other.receive().topics[0].partitions[0].error_code == 0
+        assert committed(client, "simple", [0]) == {0: 2}
+        assert slowest < 0.3, "a heartbeat waited for the disk"

@@ -230,7 +230,7 @@ class GroupMachine(RuleBasedStateMachine):
             }
             assert group.pending_syncs <= set(members) and not set(group.pending_joins) & set(members)
             assert (group.leader_id in members) if members else group.leader_id is None
-            assert len(members) <= 5
+            assert group.awaiting_join <= 5
             assert not members if group.state is GroupState.EMPTY else True
             waiting_sync = any(each.sync_token is not None for each in members.values())
             assert not waiting_sync or group.state is GroupState.COMPLETING_REBALANCE
