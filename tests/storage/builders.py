@@ -23,18 +23,28 @@ def batch(count: int = 1, *, size: int = 10, timestamp: int = NOW, step: int = 1
     return memoryview(encode_batch(records, **options))
 
 
-def idempotent(
-    sequence: int, count: int = 1, *, producer_id: int = 7, epoch: int = 0, **options: Any
-) -> memoryview:
+def idempotent(sequence: int, count: int = 1, *, producer_id: int = 7, epoch: int = 0, **options: Any) -> memoryview:
     return batch(count, producer_id=producer_id, producer_epoch=epoch, base_sequence=sequence, **options)
+
+
+class UnsyncedFs(Fs):
+    """Does not wait for the disk: a crash in these tests is that of a process, and files outlive it."""
+
+    def fsync(self, fd: int) -> None:
+        pass
+
+    def sync_file_system(self, path: str) -> bool:
+        return True
 
 
 def folder(path: Path, fs: Fs | None = None, limit: int = 1000) -> Folder:
     path.mkdir(parents=True, exist_ok=True)
-    return Folder(str(path), OpenFiles(fs, limit))
+    return Folder(str(path), OpenFiles(fs or UnsyncedFs(), limit))
 
 
-def new_log(path: Path, config: LogConfig | None = None, *, fs: Fs | None = None, limit: int = 1000, **options: Any) -> Log:
+def new_log(
+    path: Path, config: LogConfig | None = None, *, fs: Fs | None = None, limit: int = 1000, **options: Any
+) -> Log:
     """Opens the log in `path`, as after a crash unless told otherwise; makes it if need be."""
     options.setdefault("now_ms", NOW)
     return open_log(folder(path, fs, limit), "t", 0, config or LogConfig(), **options)

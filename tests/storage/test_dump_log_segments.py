@@ -21,7 +21,9 @@ def fill(log: Log) -> None:
     sequences = dict.fromkeys(range(5), 0)
     for number in range(120):
         if number % 3 == 0:
-            append(log, batch(20, size=50, codec=number // 3 % 5, timestamp=NOW + number * 10), leader_epoch=number // 50)
+            append(
+                log, batch(20, size=50, codec=number // 3 % 5, timestamp=NOW + number * 10), leader_epoch=number // 50
+            )
         else:
             producer = number % 5
             data = idempotent(sequences[producer], 15, producer_id=producer, size=100, timestamp=NOW + number * 10)
@@ -58,9 +60,7 @@ def log_path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     path = tmp_path / "t-0"
     config = CONFIG
     if request.param == "log append time":
-        config = LogConfig(
-            segment_bytes=64 * 1024, index_interval_bytes=1000, message_timestamp_type="LogAppendTime"
-        )
+        config = LogConfig(segment_bytes=64 * 1024, index_interval_bytes=1000, message_timestamp_type="LogAppendTime")
     log = new_log(path, config)
     fill(log)
     if request.param == "recovered":

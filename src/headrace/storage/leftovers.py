@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 
 from headrace.storage import files
 from headrace.storage.descriptors import Folder
 from headrace.storage.scan import scan
+
+logger = logging.getLogger("headrace.storage")
 
 
 def tidy(folder: Folder) -> set[str]:
@@ -91,3 +94,13 @@ def unlink_segment(folder: Folder, base_offset: int) -> None:
 def unlink_snapshots_above(folder: Folder, names: Iterable[str], offset: int) -> None:
     """Snapshots of a future that recovery may not bring back."""
     _unlink(folder, [n for n in names if n.endswith(files.SNAPSHOT) and (files.offset_of(n) or 0) > offset])
+
+
+def unlink_abandoned(folder: Folder, base_offset: int) -> None:
+    """The .log file of a segment whose first batch could not be written. If it cannot be removed either, the start that
+    follows a broken disk finds it without a whole batch and removes it."""
+    path = folder.join(files.file_name(base_offset, files.LOG))
+    try:
+        folder.fs.unlink(path)
+    except OSError as error:
+        logger.warning("%s is left behind by a failed write: %s", path, error)

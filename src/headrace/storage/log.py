@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from headrace.storage import files, flushing, reading, retention, search, truncation, validation
+from headrace.storage import files, flushing, leftovers, reading, retention, search, truncation, validation
 from headrace.storage.config import LogConfig
 from headrace.storage.descriptors import Folder
 from headrace.storage.epochs import LeaderEpochs
@@ -303,10 +303,12 @@ class Log:
         if self._outstanding.pop(0) is not reservation:
             raise AssertionError("reservations are committed in the order they were made")
         last_offset = reservation.last_offset
+        rolled = False
         if not reservation.duplicate:
             segment = reservation.segment
             if segment.index is None:
                 self._activate(segment)
+                rolled = True
             segment.committed(
                 reservation.position,
                 reservation.size,
@@ -318,6 +320,9 @@ class Log:
                 self.leader_epochs.assign(reservation.leader_epoch, reservation.first_offset)
             self.producers.end_offset = last_offset + 1
             self._end = LogEnd(last_offset + 1, segment.base_offset, segment.size)
+        if rolled:
+            # Last, because a job that is run at once may fail: the batch is committed all the same.
+            self.defer(self.finish_rolled)
         return Appended(
             reservation.first_offset,
             last_offset,
@@ -332,22 +337,26 @@ class Log:
         self.active.add_last_time_entry()
         segment.activate(SegmentIndex())
         self._view = View.of((*self._view.segments, segment))
-        self.defer(self.finish_rolled)
 
     def abandon(self) -> None:
-        """Takes back every outstanding reservation, after a write failed and while none is running."""
+        """Takes back every outstanding reservation after a write failed. Writes of them that have not begun never will."""
+        unseen: dict[int, Segment] = {}
         for reservation in reversed(self._outstanding):
+            reservation.abandoned = True
             if reservation.producer_id >= 0:
                 self.producers.undo(reservation.producer_id, reservation.producer_before)
+            if reservation.segment.index is None:
+                unseen[reservation.segment.base_offset] = reservation.segment
         self._outstanding.clear()
-        if self._tail is not self.active:
-            # A writer thread may still be writing to it: its file is closed with the log.
-            self._abandoned.append(self._tail)
-            self._tail = self.active
-            for offset in self.pending_snapshots.keys() - set(self._view.bases):
-                del self.pending_snapshots[offset]
+        self._tail = self.active
         self._tail_size = self._tail.size
         self._next_offset = self._end.offset
+        for base_offset, segment in unseen.items():
+            self.pending_snapshots.pop(base_offset, None)
+            # A writer thread may be writing to it right now: its file is closed with the log.
+            self._abandoned.append(segment)
+            if segment.held:
+                leftovers.unlink_abandoned(self.folder, base_offset)
 
     def roll(self, now_ms: int) -> Segment:
         """Starts a new segment now, unless the active one is empty. Nothing may be outstanding."""
@@ -358,10 +367,13 @@ class Log:
         try:
             segment.create()
         except OSError:
-            self.abandon()
+            self.pending_snapshots.pop(segment.base_offset, None)
+            self._abandoned.append(segment)
+            self._tail, self._tail_size = self.active, self.active.size
             raise
         self._activate(segment)
         self._end = LogEnd(self._next_offset, segment.base_offset, 0)
+        self.defer(self.finish_rolled)
         return segment
 
     def replace_segments(self, segments: tuple[Segment, ...], end_offset: int) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 
-from headrace.storage import checkpoint, files, index, leftovers
+from headrace.storage import checkpoint, files, index, leftovers, producer_snapshot
 from headrace.storage.config import LogConfig
 from headrace.storage.descriptors import Folder
 from headrace.storage.epochs import LeaderEpochs
@@ -202,6 +202,8 @@ class Opening:
         self.leader_epochs.truncate_from_end(max(self.recovery_point, start_offset))
         for slot in range(first, len(self.segments)):
             segment = self.segments[slot]
+            if slot > first:
+                self._write_snapshot(segment.base_offset)
             whole = self._load_active(segment, checksum=True, last_known_offset=self.recovery_point)
             if not whole:
                 self._cut(segment, self.segments[slot + 1 :])
@@ -212,6 +214,12 @@ class Opening:
                 segment.write_indexes(sync=False)
                 segment.deactivate()
         self.producers.expire(self.now_ms, self.config.producer_id_expiration_ms)
+
+    def _write_snapshot(self, offset: int) -> None:
+        """State is complete at every segment's start: the next start need not go back further."""
+        path = self.folder.join(files.file_name(offset, files.SNAPSHOT))
+        self.folder.fs.write_file(path, producer_snapshot.encode(self.producers.entries), sync=False)
+        self.snapshot_offset = offset
 
     def _cut(self, segment: Segment, after: list[Segment]) -> None:
         fd = segment.log.fd

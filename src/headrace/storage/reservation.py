@@ -23,6 +23,7 @@ class Reservation:
     """Made by `Log.reserve`; `write` it, then give it to `Log.commit`, in the order of reserving."""
 
     __slots__ = (
+        "abandoned",
         "append_time_ms",
         "batch",
         "duplicate",
@@ -58,12 +59,15 @@ class Reservation:
         self.max_timestamp = max_timestamp
         self.append_time_ms = append_time_ms
         self.duplicate = batch is None
+        self.abandoned = False
         self.producer_id = -1
         self.producer_before: ProducerEntry | None = None
 
     def write(self) -> None:
         """Puts the bytes into the page cache. Safe in a writer thread: nobody else writes to these positions, and the
         segment's file stays open until every reservation in it is committed or abandoned. OSError is the disk's."""
+        if self.abandoned:
+            raise OSError("an earlier write to this log failed")
         if self.batch is not None:
             segment = self.segment
             if not segment.held:

@@ -18,7 +18,7 @@ from headrace.wire.batch import MAGIC, BatchHeader, check_crc, read_header
 from headrace.wire.errors import ErrorCode
 
 _CHECKED_CHUNK = 1024 * 1024
-_HOPPED_CHUNK = 16 * 1024
+_HOPPED_CHUNK = 4096
 
 
 class Scanned(NamedTuple):
@@ -30,10 +30,12 @@ def scan(
     read: ReadAt, start: int, end: int, *, base_offset: int, first_offset: int, checksum: bool
 ) -> Iterator[Scanned]:
     """Batches from `start` on, whose offsets are at least `first_offset` and fit a segment at `base_offset`."""
-    position, next_offset, wanted = start, first_offset, 0
+    position, next_offset, wanted, size = start, first_offset, 0, 0
     usual = _CHECKED_CHUNK if checksum else _HOPPED_CHUNK
     while position + HEADER_SIZE <= end:
-        asked = min(max(usual, wanted), end - position)
+        # Where batches are large, only their headers are read.
+        chunk_size = HEADER_SIZE if size > usual and not checksum else max(usual, wanted)
+        asked = min(chunk_size, end - position)
         chunk = memoryview(read(asked, position))
         if len(chunk) < asked:
             return
@@ -54,6 +56,7 @@ def scan(
             next_offset = header[0] + header[6] + 1
             at += size
         position += at
+    _refuse_old_format(read, position, end)
 
 
 def _is_next(header: BatchHeader, next_offset: int, base_offset: int) -> bool:
@@ -69,8 +72,8 @@ def _is_next(header: BatchHeader, next_offset: int, base_offset: int) -> bool:
 
 def _refuse_old_format(read: ReadAt, position: int, end: int) -> None:
     """A sound message of format 0 or 1 is somebody's data, not damage: nothing may be cut off there."""
-    prefix = bytes(read(min(HEADER_SIZE, end - position), position))
-    if prefix[16] not in (0, 1):
+    prefix = bytes(read(min(HEADER_SIZE, max(0, end - position)), position))
+    if len(prefix) < 17 or prefix[16] not in (0, 1):
         return
     size = int.from_bytes(prefix[8:12], "big") + PREFIX_SIZE
     if not 26 <= size <= end - position:
