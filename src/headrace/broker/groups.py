@@ -50,7 +50,8 @@ class Groups:
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
-        self._shards: list[GroupShard] = []
+        self._shards: list[GroupShard | None] = []
+        """By partition; None where the log is missing because its directory is offline."""
         self._creating: asyncio.Task[None] | None = None
         self._loading: asyncio.Task[None] | None = None
         self._clock_offset_ms = self._wall_minus_monotonic_ms(broker.clock.now_ms())
@@ -65,7 +66,7 @@ class Groups:
 
     def stop_waiting(self) -> None:
         """The broker shuts down: members that wait for their group look for another coordinator."""
-        for shard in self._shards:
+        for shard in self._present_shards:
             shard.unload()
 
     async def stop(self) -> None:
@@ -82,22 +83,27 @@ class Groups:
         if not shards:
             return ErrorCode.NOT_COORDINATOR
         shard = shards[partition_for(group_id, len(shards))]
-        if shard.partition.offline:
+        if shard is None or shard.partition.offline:
             return ErrorCode.NOT_COORDINATOR
         return shard if shard.coordinator is not None else shard.state
 
     def is_available(self, group_id: str) -> bool:
         """Whether this node is a group's coordinator, be it still loading."""
         shards = self._shards
-        return bool(shards) and not shards[partition_for(group_id, len(shards))].partition.offline
+        shard = shards[partition_for(group_id, len(shards))] if shards else None
+        return shard is not None and not shard.partition.offline
 
     @property
     def has_topic(self) -> bool:
         return bool(self._shards)
 
     @property
+    def _present_shards(self) -> list[GroupShard]:
+        return [shard for shard in self._shards if shard is not None]
+
+    @property
     def loaded_shards(self) -> list[GroupShard]:
-        return [shard for shard in self._shards if shard.coordinator is not None and not shard.partition.offline]
+        return [each for each in self._present_shards if each.coordinator is not None and not each.partition.offline]
 
     @property
     def is_loading(self) -> bool:
@@ -137,7 +143,7 @@ class Groups:
         if abs(step_ms) > CLOCK_STEP_MS:
             self._clock_offset_ms = offset_ms
             log.warning("the clock was set by %d ms; group deadlines move along", step_ms)
-            for shard in self._shards:
+            for shard in self._present_shards:
                 shard.on_clock_set(step_ms)
         return now_ms
 
@@ -146,7 +152,7 @@ class Groups:
 
     def on_clock(self) -> None:
         """The clock was moved by hand: do what is due."""
-        for shard in self._shards:
+        for shard in self._present_shards:
             shard.tick()
 
     async def _tick(self) -> None:
@@ -165,14 +171,14 @@ class Groups:
 
     def _open_shards(self) -> None:
         topic = self._broker.image.topics.get(CONSUMER_OFFSETS)
-        partitions = self._broker.replicas.topics.get(CONSUMER_OFFSETS)
-        if topic is None or not partitions or self._shards:
+        if topic is None or self._shards:
             return
         codec = self._broker.settings["offsets.topic.compression.codec"]
-        self._shards = [GroupShard(partitions[index], codec, self.now_ms) for index in sorted(partitions)]
+        replicas = [self._broker.replicas.get(CONSUMER_OFFSETS, index) for index in range(len(topic.partitions))]
+        self._shards = [GroupShard(each, codec, self.now_ms) if each is not None else None for each in replicas]
         config = GroupConfig.from_settings(self._broker.settings)
         with_records = []
-        for shard in self._shards:
+        for shard in self._present_shards:
             if shard.partition.log.log_start_offset == shard.partition.log.log_end_offset:
                 shard.start(GroupCoordinator(config))
             else:
@@ -200,5 +206,5 @@ class Groups:
         if any(name == CONSUMER_OFFSETS for name, _ in topics):
             self.stop_waiting()
             self._shards = []
-        for shard in self._shards:
+        for shard in self._present_shards:
             shard.on_topics_deleted(topics)
