@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib.util
 import os
 import subprocess
 import sys
@@ -121,6 +122,9 @@ def main() -> int:
     options, rest = parser.parse_known_args()
     if rest[:1] == ["here"]:
         fuzz_here(rest[1:])
+    if importlib.util.find_spec("atheris") is None:
+        print("atheris is not installed: there is none for this version of Python, 3.11 and 3.12 have it")
+        return 2
     options.findings.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory() as corpus:
         write_seeds(Path(corpus))
