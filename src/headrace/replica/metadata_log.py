@@ -229,7 +229,9 @@ class MetadataLog:
         epoch = max(known, self.image.epoch) + 1
         node_id = self._settings.node_id
         write_quorum_state(self._fs, self.folder, QuorumState(node_id, epoch))
-        voters = [LeaderChangeVoter(voter_id=voter.voter_id) for voter in self.image.voters]
+        # With kraft.version 0 the voters stand in each node's settings, not in the log; a single node is its own.
+        ids = [voter.voter_id for voter in self.image.voters] or [node_id]
+        voters = [LeaderChangeVoter(voter_id=voter_id) for voter_id in ids]
         change = LeaderChangeMessage(leader_id=node_id, voters=voters, granting_voters=voters)
         empty = self._log.log_end_offset == 0 and self._snapshot_id.end_offset == 0
         records: list[tuple[ControlType, Message]] = [(ControlType.LEADER_CHANGE, change)]

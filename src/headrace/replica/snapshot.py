@@ -20,6 +20,7 @@ from headrace.fs import Fs
 from headrace.replica.features import ELIGIBLE_LEADER_REPLICAS, KRAFT_VERSION, METADATA_VERSION, UnknownMetadata
 from headrace.replica.image import BrokerImage, ClusterImage, TopicImage
 from headrace.wire.batch import Record, check_crc, decode_records, encode_batch, iter_batches
+from headrace.wire.errors import WireError
 from headrace.wire.records.control import (
     ControlType,
     KRaftVersionRecord,
@@ -222,9 +223,15 @@ def write_snapshot(
 
 def read_snapshot(fs: Fs, path: Path) -> Snapshot:
     """What a snapshot file holds; UnknownMetadata when it is damaged or holds what this version does not know."""
-    data = memoryview(fs.read_file(str(path)))
+    try:
+        return _read_snapshot(memoryview(fs.read_file(str(path))), path)
+    except WireError as error:
+        raise UnknownMetadata(f"{path} is damaged: {error}") from error
+
+
+def _read_snapshot(data: memoryview, path: Path) -> Snapshot:
     records: list[Message] = []
-    kraft_version, voters, last_timestamp, complete = 0, (), -1, False
+    kraft_version, voters, last_timestamp, complete = 0, tuple[Voter, ...](), -1, False
     for position, header in iter_batches(data):
         if not check_crc(data, position):
             raise UnknownMetadata(f"{path} is damaged: the checksum of its batch at {position} is wrong")
@@ -232,8 +239,7 @@ def read_snapshot(fs: Fs, path: Path) -> Snapshot:
             if not header.is_control:
                 records.append(decode_metadata(record.value, str(path)))
                 continue
-            control = decode_control(record.key or b"", record.value or b"")
-            match control:
+            match decode_control(record.key or b"", record.value or b""):
                 case (_, SnapshotHeaderRecord() as head):
                     last_timestamp = head.last_contained_log_timestamp
                 case (_, KRaftVersionRecord() as version):
@@ -253,3 +259,5 @@ def decode_metadata(value: bytes | None, where: str) -> Message:
         return decode_record(value or b"")[0]
     except UnknownRecord as error:
         raise UnknownMetadata(f"{where}: {error}. A newer version wrote it; start that one.") from error
+    except WireError as error:
+        raise UnknownMetadata(f"{where}: {error}") from error
