@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from headrace.wire.schema import Struct
 
 Buffer = bytes | bytearray | memoryview
-Records = bytes | bytearray | memoryview | list[Buffer] | None
+Records = bytes | bytearray | memoryview | list[Buffer] | list[memoryview] | list[bytes] | None
 
 ZERO_UUID = bytes(16)
 HIGHEST = 32767
