@@ -10,7 +10,7 @@ Not implemented: authorization, so every operation is allowed.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from headrace.broker.context import RequestContext
 from headrace.broker.nodes import CLUSTER_OPERATIONS, TOPIC_OPERATIONS, nodes
@@ -36,16 +36,16 @@ REQUEST = MetadataRequest
 NOT_ASKED = -0x80000000
 
 
-class EncodedResponse:
-    """A response whose body is bytes already."""
+class EncodedResponse(MetadataResponse, key=3, kind="response", versions="0-13", flexible="9+"):
+    """A response whose body is bytes already, in the version that it is asked for in."""
 
-    KEY = MetadataResponse.KEY
+    __slots__ = ("body",)
 
     def __init__(self, body: bytes) -> None:
-        self._body = body
+        self.body = body
 
     def encode_parts(self, version: int, head: bytes = b"") -> list[Any]:
-        return [bytearray(head), self._body]
+        return [bytearray(head), self.body]
 
 
 def handle(
@@ -95,7 +95,7 @@ def _all_topics(broker: Broker, request: MetadataRequest, context: RequestContex
     if body is None:
         topics = [_topic(broker, image, topic) for topic in image.topics.values()]
         body = image.derived[key] = _response(broker, request, context, topics).encode(context.api_version)
-    return cast(MetadataResponse, EncodedResponse(body))
+    return EncodedResponse(body)
 
 
 def _to_create(image: ClusterImage, wanted: Sequence[MetadataRequestTopic]) -> list[str]:
