@@ -121,14 +121,18 @@ def serve(
     from headrace import logs
     from headrace.broker.server import StartError
     from headrace.launch import run_broker
+    from headrace.replica.features import UnknownMetadata
     from headrace.settings import SettingError
+    from headrace.storage.directory import DirectoryError
 
     logs.configure(json_lines=json_logs, level=log_level)
     try:
         clean = run_broker(properties, _announce_json if as_json else _announce, stop_with_stdin=stop_with_stdin)
     except SettingError as error:
         raise CliError(f"Setting {error}", "The reference lists them: docs/reference/broker-settings.md") from error
-    except StartError as error:
+    except DirectoryError as error:
+        raise CliError(str(error), "On the command line that is --data-dir") from error
+    except (StartError, UnknownMetadata) as error:
         raise CliError(str(error)) from error
     except OSError as error:
         raise _start_error(error, properties) from error
