@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from conformance.cache import PROJECT
@@ -65,7 +66,7 @@ def print_table(suite: Suite, rows: list[Row]) -> None:
     for heading in ("unit", "Headrace", "Apache Kafka", ""):
         table.add_column(heading, overflow="fold")
     for row in rows:
-        table.add_row(row.unit, _cell(row.headrace), _cell(row.kafka), row.verdict)
+        table.add_row(escape(row.unit), _cell(row.headrace), _cell(row.kafka), escape(row.verdict))
     console = Console()
     console.print(table)
     missing = [row.unit for row in rows if row.regression and row.headrace is not None]

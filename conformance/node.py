@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -69,6 +70,8 @@ class Node:
         from confluent_kafka.admin import AdminClient, NewTopic
 
         deadline = time.monotonic() + START_TIMEOUT_S
+        while self.alive and not self._listens() and time.monotonic() < deadline:
+            time.sleep(0.01)
         admin = AdminClient(
             {
                 "bootstrap.servers": self.bootstrap_servers,
@@ -87,6 +90,10 @@ class Node:
                 time.sleep(0.02)
         self.stop()
         raise RuntimeError(f"{self.name} was not ready after {START_TIMEOUT_S:.0f} s:\n{self.log_tail()}")
+
+    def _listens(self) -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
     def log_tail(self, lines: int = 30) -> str:
         return "\n".join(self.log_file.read_text(errors="replace").splitlines()[-lines:])

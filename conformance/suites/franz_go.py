@@ -34,10 +34,7 @@ class FranzGoSuite(Suite):
         return _tests_with_broker()
 
     def settings(self, unit: str) -> Mapping[str, str]:
-        return {"auto.create.topics.enable": "false"}
-
-    def kafka_settings(self, unit: str) -> Mapping[str, str]:
-        return {**self.settings(unit), "group.share.enable": "true", "group.share.partition.max.record.locks": "20000"}
+        return {"auto.create.topics.enable": "false", "group.initial.rebalance.delay.ms": "0"}
 
     def run(self, unit: str, bootstrap_servers: str, log_file: Path) -> Result:
         status, seconds, text = run_to_end(

@@ -61,6 +61,7 @@ class KafkaPythonSuite(Suite):
 
     name = "kafka-python"
     version = f"kafka-python {install.KAFKA_PYTHON_VERSION}, Apache Kafka {KAFKA_VERSION}, driver 1"
+    jobs = 1  # two of its tests share a transactional id and a topic
 
     def install(self) -> None:
         install.install_kafka_python()
@@ -71,7 +72,14 @@ class KafkaPythonSuite(Suite):
         return _collected()
 
     def settings(self, unit: str) -> Mapping[str, str]:
-        return {"auto.create.topics.enable": "true", "num.partitions": "4"}
+        """As its own fixtures start Kafka: broker 0, four partitions, short sessions allowed."""
+        return {
+            "node.id": "0",
+            "num.partitions": "4",
+            "auto.create.topics.enable": "true",
+            "group.min.session.timeout.ms": "1000",
+            "group.initial.rebalance.delay.ms": "0",
+        }
 
     def kafka_settings(self, unit: str) -> Mapping[str, str]:
         authorizer = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
