@@ -67,7 +67,7 @@ def test_a_second_broker_learns_who_is_there(tmp_path: Path) -> None:
 
 def test_a_directory_that_cannot_be_used_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(DirectoryError, match="cannot use .*file/data as a log directory"):
+    with pytest.raises(DirectoryError, match=r"cannot use .*file/data as a log directory"):
         LogDirectory.open(tmp_path / "file" / "data", node_id=1)
 
 

@@ -6,6 +6,8 @@ whatever it calls flushed is in the segments it flushed.
 
 from __future__ import annotations
 
+import contextlib
+import os
 from typing import TYPE_CHECKING
 
 from headrace.storage import checkpoint, files, producer_snapshot
@@ -14,6 +16,8 @@ from headrace.storage.segment import Segment
 
 if TYPE_CHECKING:
     from headrace.storage.log import Log
+
+_SMALL_LOG = 64 * 1024
 
 
 def flush(log: Log, now_ms: int | None) -> None:
@@ -26,7 +30,7 @@ def flush(log: Log, now_ms: int | None) -> None:
             _finish(log, segments[:-1])
             _flush_active(segments[-1])
             write_leader_epochs(log, sync=True)
-            log.folder.fs.fsync_dir(log.folder.path)
+            _sync_folder(log)
             log.recovery_point = max(log.recovery_point, end)
         if now_ms is not None:
             log.last_flush_ms = now_ms
@@ -39,8 +43,23 @@ def finish_rolled(log: Log) -> None:
         segments = log.segments
         _finish(log, segments[:-1])
         write_leader_epochs(log, sync=True)
-        log.folder.fs.fsync_dir(log.folder.path)
+        _sync_folder(log)
         log.recovery_point = max(log.recovery_point, segments[-1].base_offset)
+
+
+def _sync_folder(log: Log) -> None:
+    """The names of the files; the first time also what was not synced when the log was made: its id and its folder."""
+    fs, path = log.folder.fs, log.folder.path
+    fs.fsync_dir(path)
+    if log.is_new:
+        with contextlib.suppress(FileNotFoundError):
+            fd = fs.open(log.folder.join(files.PARTITION_METADATA), os.O_RDONLY)
+            try:
+                fs.fsync(fd)
+            finally:
+                fs.close(fd)
+        fs.fsync_dir(os.path.dirname(path))
+        log.is_new = False
 
 
 def _finish(log: Log, inactive: tuple[Segment, ...]) -> None:
@@ -88,6 +107,22 @@ def write_snapshot(log: Log, offset: int, entries: dict[int, ProducerEntry], *, 
     log.snapshot_offset = max(log.snapshot_offset, offset)
 
 
+def _write_last_snapshot(log: Log, sync: bool) -> None:
+    """Producer state at the end of the log, in place of the one at its last end.
+
+    A small log without producers needs none: its batches tell as much at the next start as quickly as a file would.
+    """
+    end, entries = log.end.offset, log.producers.entries
+    if end <= max(log.snapshot_offset, log.log_start_offset):
+        return
+    if not entries and len(log.segments) == 1 and log.active.size < _SMALL_LOG:
+        return
+    stray = log.stray_snapshot
+    recycle = log.folder.join(files.file_name(stray, files.SNAPSHOT)) if stray >= 0 else None
+    path = log.folder.join(files.file_name(end, files.SNAPSHOT))
+    log.folder.fs.write_file(path, producer_snapshot.encode(entries), sync=sync, recycle=recycle)
+
+
 def write_leader_epochs(log: Log, *, sync: bool) -> None:
     epochs = log.leader_epochs
     if not epochs.dirty:
@@ -112,11 +147,10 @@ def close(log: Log, sync: bool) -> None:
                     _close_segment(log, segment, sync)
             for offset, entries in sorted(log.pending_snapshots.items()):
                 write_snapshot(log, offset, entries, sync=sync)
-            if log.end.offset > max(log.snapshot_offset, log.log_start_offset):
-                write_snapshot(log, log.end.offset, log.producers.entries, sync=sync)
+            _write_last_snapshot(log, sync)
             write_leader_epochs(log, sync=sync)
             if sync:
-                log.folder.fs.fsync_dir(log.folder.path)
+                _sync_folder(log)
         finally:
             log.drop()
         log.recovery_point = log.end.offset

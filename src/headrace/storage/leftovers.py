@@ -91,9 +91,16 @@ def unlink_segment(folder: Folder, base_offset: int) -> None:
     _unlink(folder, [files.file_name(base_offset, suffix) for suffix in (*files.SEGMENT_SUFFIXES, files.SNAPSHOT)])
 
 
-def unlink_snapshots_above(folder: Folder, names: Iterable[str], offset: int) -> None:
-    """Snapshots of a future that recovery may not bring back."""
-    _unlink(folder, [n for n in names if n.endswith(files.SNAPSHOT) and (files.offset_of(n) or 0) > offset])
+def sort_out_snapshots(folder: Folder, names: Iterable[str], bases: Iterable[int], end_offset: int) -> int:
+    """Keeps the snapshots at the start of a segment and the newest other one, whose offset is returned (-1: none).
+
+    A snapshot beyond the end speaks of batches that recovery did not bring back. One below it stays true.
+    """
+    offsets = {files.offset_of(name) or 0 for name in names if name.endswith(files.SNAPSHOT)}
+    others = sorted(offset for offset in offsets - set(bases) if offset <= end_offset)
+    useless = {offset for offset in offsets if offset > end_offset} | set(others[:-1])
+    _unlink(folder, [files.file_name(offset, files.SNAPSHOT) for offset in useless])
+    return others[-1] if others else -1
 
 
 def unlink_abandoned(folder: Folder, base_offset: int) -> None:

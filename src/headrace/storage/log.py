@@ -75,6 +75,7 @@ class Log:
         "folder",
         "hints",
         "io",
+        "is_new",
         "last_flush_ms",
         "leader_epochs",
         "log_start_offset",
@@ -84,6 +85,7 @@ class Log:
         "producers",
         "recovery_point",
         "snapshot_offset",
+        "stray_snapshot",
         "topic",
         "topic_id",
     )
@@ -117,6 +119,8 @@ class Log:
         self.leader_epochs = leader_epochs or LeaderEpochs()
         self.last_flush_ms = now_ms
         self.closed = False
+        # Nothing of this log was ever flushed, as far as we know.
+        self.is_new = recovery_point <= log_start_offset
         # Where batches were found before: next offset -> (segment, position). A consumer goes on where it stopped.
         self.hints: dict[int, tuple[int, int]] = {}
         # (when, paths) of files renamed to .deleted that may go once nobody can be reading them any more.
@@ -125,6 +129,8 @@ class Log:
         self.pending_snapshots: dict[int, dict[int, ProducerEntry]] = {}
         # The offset of the newest snapshot file.
         self.snapshot_offset = -1
+        # The one snapshot file that is not at a segment's start: the end of the log at the last shutdown. -1: none.
+        self.stray_snapshot = -1
         self.io = threading.RLock()
         self._outstanding: list[Reservation] = []
         self._abandoned: list[Segment] = []

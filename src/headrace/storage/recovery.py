@@ -67,6 +67,7 @@ def open_log(
         now_ms=now_ms,
     )
     opened.snapshot_offset = opening.snapshot_offset
+    opened.stray_snapshot = opening.stray_snapshot
     return opened
 
 
@@ -86,6 +87,7 @@ class Opening:
         self.leader_epochs = LeaderEpochs()
         self.producers = Producers()
         self.snapshot_offset = -1
+        self.stray_snapshot = -1
         self.end_offset = log_start_offset
         self._names: set[str] = set()
 
@@ -106,6 +108,8 @@ class Opening:
             self.recovery_point = min(self.recovery_point, self.segments[-1].base_offset)
         if not self.clean:
             self._recover()
+        bases = [segment.base_offset for segment in self.segments]
+        self.stray_snapshot = leftovers.sort_out_snapshots(self.folder, self._names, bases, self.end_offset)
         return True
 
     def start_anew(self) -> None:
@@ -198,7 +202,6 @@ class Opening:
         )
         if self.producers.end_offset < start_offset:
             replay(self.segments[: first + 1], self.producers, start_offset)
-        leftovers.unlink_snapshots_above(self.folder, self._names, start_offset)
         self.leader_epochs.truncate_from_end(max(self.recovery_point, start_offset))
         for slot in range(first, len(self.segments)):
             segment = self.segments[slot]

@@ -71,7 +71,8 @@ class Segment:
         pool = self.folder.files
         fd = pool.hold(self.log)
         self.held = True
-        self.folder.fs.truncate(fd, 0)
+        if self.folder.fs.fstat(fd).st_size:
+            self.folder.fs.truncate(fd, 0)
         if self.preallocate:
             self.folder.fs.allocate(fd, self.preallocate)
 
@@ -140,11 +141,11 @@ class Segment:
         handle = StoredFile(folder, files.file_name(self.base_offset, suffix), writable=True)
         fd = folder.files.pin(handle)
         try:
-            if position < 0:
-                folder.fs.truncate(fd, 0)
-                position = 0
+            start = max(position, 0)
             if fresh:
-                folder.fs.write_all(fd, fresh, position)
+                folder.fs.write_all(fd, fresh, start)
+            if position < 0 and folder.fs.fstat(fd).st_size > len(fresh):
+                folder.fs.truncate(fd, len(fresh))
             if sync:
                 folder.fs.fsync(fd)
         finally:
