@@ -197,7 +197,7 @@ def test_the_answer_for_thousands_of_topics_is_kept() -> None:
     from headrace.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 
     with broker() as running, RawClient(running.port, timeout_s=60) as client:
-        topics = [CreatableTopic(name=f"t{number}", num_partitions=1, replication_factor=1) for number in range(1000)]
+        topics = [CreatableTopic(name=f"t{number}", num_partitions=1, replication_factor=1) for number in range(300)]
         created = client.call(CreateTopicsRequest(topics=topics), 7)
         assert all(result.error_code == 0 for result in created.topics)
         client.call(MetadataRequest(topics=None), 12)

@@ -2,7 +2,7 @@
 
 Behaviour: all topics for a null list (an empty one in version 0), else those named, each once. A topic that is not there is created
 when the request and auto.create.topics.enable allow it, and answered at once. The answer for all topics is kept encoded while the
-cluster does not change, because clients poll it.
+cluster does not change, because clients poll it, and the rows of topics as long as these do not change.
 Versions: 0-13. Look-up by topic id from 12 on.
 Not implemented: authorization, so every operation is allowed.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from headrace.broker.context import RequestContext
 from headrace.broker.nodes import CLUSTER_OPERATIONS, TOPIC_OPERATIONS, nodes
@@ -74,7 +75,7 @@ def _answer(
     for one in {(one.topic_id if by_id else one.name): one for one in request.topics}.values():
         topic = image.topics_by_id.get(one.topic_id) if by_id else image.topics.get(one.name or "")
         if topic is not None:
-            topics.append(_topic(broker, image, topic))
+            topics.append(_topic(broker, topic))
         elif by_id:
             topics.append(
                 MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=one.topic_id)
@@ -86,15 +87,14 @@ def _answer(
 
 def _all_topics(broker: Broker, request: MetadataRequest, context: RequestContext) -> MetadataResponse:
     image = broker.image
-    if any(directory.files.offline is not None for directory in broker.replicas.directories):
-        # Which partitions lack a leader is not in the image then, so nothing may be kept under it.
-        return _response(broker, request, context, [_topic(broker, image, topic) for topic in image.topics.values()])
+    if _any_offline(broker):
+        return _response(broker, request, context, [_topic(broker, topic) for topic in image.topics.values()])
     operations = (request.include_topic_authorized_operations, request.include_cluster_authorized_operations)
     key = ("metadata", context.api_version, context.listener_name, operations)
     body = image.derived.get(key)
     if body is None:
-        topics = [_topic(broker, image, topic) for topic in image.topics.values()]
-        body = image.derived[key] = _response(broker, request, context, topics).encode(context.api_version)
+        response = _response(broker, request, context, _prepared(broker).rows(image))
+        body = image.derived[key] = response.encode(context.api_version)
     return EncodedResponse(body)
 
 
@@ -129,27 +129,68 @@ def _missing(one: MetadataRequestTopic, code: ErrorCode) -> MetadataResponseTopi
     return MetadataResponseTopic(error_code=code, name=name, topic_id=one.topic_id, is_internal=is_internal(name))
 
 
-def _topic(broker: Broker, image: ClusterImage, topic: TopicImage) -> MetadataResponseTopic:
+class PreparedTopics:
+    """Rows of topics, made once for each state of a topic. They are shared between answers, so nobody may change one."""
+
+    def __init__(self) -> None:
+        self._rows: dict[bytes, tuple[TopicImage, MetadataResponseTopic]] = {}
+
+    def row(self, topic: TopicImage) -> MetadataResponseTopic:
+        found = self._rows.get(topic.id)
+        if found is not None and found[0] is topic:
+            return found[1]
+        row = _topic_row(topic, [_partition_row(partition, []) for partition in topic.partitions])
+        self._rows[topic.id] = topic, row
+        return row
+
+    def rows(self, image: ClusterImage) -> list[MetadataResponseTopic]:
+        """All topics; what was made for topics that are gone is forgotten on the way."""
+        rows = [self.row(topic) for topic in image.topics.values()]
+        if len(self._rows) > len(rows):
+            self._rows = {topic_id: row for topic_id, row in self._rows.items() if topic_id in image.topics_by_id}
+        return rows
+
+
+_PREPARED: WeakKeyDictionary[Any, PreparedTopics] = WeakKeyDictionary()
+
+
+def _prepared(broker: Broker) -> PreparedTopics:
+    found = _PREPARED.get(broker)
+    if found is None:
+        found = _PREPARED[broker] = PreparedTopics()
+    return found
+
+
+def _any_offline(broker: Broker) -> bool:
+    """Whether a disk failed: which partitions lack a leader is not in the image then, so nothing prepared may be used."""
+    return any(directory.files.offline is not None for directory in broker.replicas.directories)
+
+
+def _topic(broker: Broker, topic: TopicImage) -> MetadataResponseTopic:
+    if not _any_offline(broker):
+        return _prepared(broker).row(topic)
+    rows = []
+    for partition in topic.partitions:
+        hosted = broker.replicas.get(topic.name, partition.partition)
+        rows.append(_partition_row(partition, [broker.node_id] if hosted is not None and hosted.offline else []))
+    return _topic_row(topic, rows)
+
+
+def _topic_row(topic: TopicImage, partitions: list[MetadataResponsePartition]) -> MetadataResponseTopic:
     return MetadataResponseTopic(
-        name=topic.name,
-        topic_id=topic.id,
-        is_internal=is_internal(topic.name),
-        partitions=[_partition(broker, topic, partition) for partition in topic.partitions],
+        name=topic.name, topic_id=topic.id, is_internal=is_internal(topic.name), partitions=partitions
     )
 
 
-def _partition(broker: Broker, topic: TopicImage, partition: PartitionImage) -> MetadataResponsePartition:
-    replicas, isr = list(partition.replicas), list(partition.isr)
-    hosted = broker.replicas.get(topic.name, partition.partition)
-    offline = [broker.node_id] if hosted is not None and hosted.offline else []
+def _partition_row(partition: PartitionImage, offline: list[int]) -> MetadataResponsePartition:
     leader = NO_LEADER if partition.leader in offline else partition.leader
     return MetadataResponsePartition(
         error_code=ErrorCode.LEADER_NOT_AVAILABLE if leader == NO_LEADER else ErrorCode.NONE,
         partition_index=partition.partition,
         leader_id=leader,
         leader_epoch=partition.leader_epoch,
-        replica_nodes=replicas,
-        isr_nodes=isr,
+        replica_nodes=list(partition.replicas),
+        isr_nodes=list(partition.isr),
         offline_replicas=offline,
     )
 
@@ -158,8 +199,7 @@ def _response(
     broker: Broker, request: MetadataRequest, context: RequestContext, topics: list[MetadataResponseTopic]
 ) -> MetadataResponse:
     if request.include_topic_authorized_operations:
-        for topic in topics:
-            topic.topic_authorized_operations = TOPIC_OPERATIONS
+        topics = [_with_operations(topic) for topic in topics]
     return MetadataResponse(
         brokers=[
             MetadataResponseBroker(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
@@ -172,4 +212,15 @@ def _response(
         cluster_authorized_operations=CLUSTER_OPERATIONS
         if request.include_cluster_authorized_operations
         else NOT_ASKED,
+    )
+
+
+def _with_operations(topic: MetadataResponseTopic) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        error_code=topic.error_code,
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.is_internal,
+        partitions=topic.partitions,
+        topic_authorized_operations=TOPIC_OPERATIONS,
     )
