@@ -148,14 +148,18 @@ class Connection(asyncio.BufferedProtocol):
         unread = self._view[self._start : self._end]
         capacity = len(self._buffer)
         if len(unread) * 2 <= capacity:
-            self._view[: len(unread)] = bytes(unread)
-            self._start, self._end = 0, len(unread)
+            self._move_to_front()
             return
         wanted = min(capacity * 2, self._dispatcher.max_request_size + 4 + READ_AHEAD)
         if self._dispatcher.receive_memory.may_grow(self, wanted - capacity):
             self._use_buffer(bytearray(wanted), unread)
         else:
             self._pause_reading()
+
+    def _move_to_front(self) -> None:
+        unread = self._end - self._start
+        self._view[:unread] = self._view[self._start : self._end]
+        self._start, self._end = 0, unread
 
     def _use_buffer(self, buffer: bytearray, unread: memoryview | bytes) -> None:
         """Go on with another buffer."""
@@ -178,6 +182,9 @@ class Connection(asyncio.BufferedProtocol):
                 self._malformed(f"a request of {size} bytes; the limit is {self._dispatcher.max_request_size}")
                 return
             if available < size + 4:
+                # A frame that will not fit behind its predecessors moves while little of it is here.
+                if self._start and self._start + size + 4 > len(self._buffer):
+                    self._move_to_front()
                 break
             begin = self._start + 4
             self._start = begin + size
