@@ -8,6 +8,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from headrace.broker.connection import Connection
+from headrace.broker.descriptors import Descriptors
 from headrace.settings.listeners import Listener as Endpoint
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ class ConnectionLimits:
         self.per_address: Counter[str] = Counter()
         self.total = 0
         self.refused = 0
+        self.descriptors: Descriptors | None = None
 
     def refusal(self, address: str) -> str | None:
         """Why a new connection from this address may not come in."""
@@ -34,7 +36,7 @@ class ConnectionLimits:
         limit = self.overrides.get(address, self.max_per_address)
         if self.per_address[address] >= limit:
             return f"{address} holds {limit} connections, the most that max.connections.per.ip allows"
-        return None
+        return self.descriptors.refusal() if self.descriptors is not None else None
 
 
 class Listener:

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from headrace.broker import api
+from headrace.broker import api, descriptors
 from headrace.broker.dispatch import Dispatcher
 from headrace.broker.fetch_sessions import FetchSessions
 from headrace.broker.groups import Groups
@@ -77,6 +77,7 @@ class Broker:
         self.failed: asyncio.Event = asyncio.Event()
         """Set when the broker cannot go on (its last log directory, or the one with the metadata, is gone)."""
         self.loop: asyncio.AbstractEventLoop
+        self.descriptors: descriptors.Descriptors
         self.metadata: Metadata
         self.replicas: Replicas
         self.groups: Groups
@@ -138,8 +139,12 @@ class Broker:
     def _open_directories(self) -> None:
         paths = [Path(path).absolute() for path in self.settings.log_dirs]
         cluster_id = None
+        limit = descriptors.raise_limit()
+        cached = descriptors.cached_files(limit, self.settings["headrace.max.open.files"], len(paths))
         for path in paths:
-            directory = LogDirectory.open(path, node_id=self.node_id, fs=self.fs, clock=self.clock)
+            directory = LogDirectory.open(
+                path, node_id=self.node_id, fs=self.fs, clock=self.clock, max_open_files=cached
+            )
             self._directories.append(directory)
             if directory.cluster_id and cluster_id and directory.cluster_id != cluster_id:
                 raise StartError(
@@ -150,6 +155,9 @@ class Broker:
         cluster_id = cluster_id or to_text(random_uuid())
         for directory in self._directories:
             directory.format(cluster_id)
+        self.descriptors = descriptors.Descriptors(limit, self._directories, lambda: self.limits.total)
+        self.limits.descriptors = self.descriptors
+        self.settings.partition_capacity = self.descriptors.partition_capacity
 
     async def _bind(self) -> None:
         for listener in self.listeners:

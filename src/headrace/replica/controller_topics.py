@@ -338,6 +338,12 @@ def check_partition_limit(partitions: int, settings: BrokerSettings) -> None:
     limit = settings["headrace.max.partitions"]
     if partitions > limit:
         raise Refused(ErrorCode.POLICY_VIOLATION, f"headrace.max.partitions is {limit}.")
+    if partitions > settings.partition_capacity:
+        raise Refused(
+            ErrorCode.POLICY_VIOLATION,
+            f"The file descriptors of this broker are enough for {settings.partition_capacity} partitions; "
+            "raise the limit (ulimit -n) or delete topics.",
+        )
 
 
 def _active(image: ClusterImage) -> list[BrokerImage]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from headrace.settings import cluster, coordinator, log, network
-from headrace.settings.definition import Setting, SettingError, Type, near_miss, to_text
+from headrace.settings.definition import INT_MAX, Setting, SettingError, Type, near_miss, to_text
 from headrace.settings.kafka_names import UNUSED_KAFKA_SETTINGS
 from headrace.settings.listeners import Listener, parse_ip_overrides, parse_listeners, parse_protocol_map
 
@@ -45,6 +45,9 @@ class BrokerSettings:
     def __init__(self, given: Mapping[str, str], unused: list[str]) -> None:
         self.given = dict(given)  # as text, for DescribeConfigs
         self.unused = unused  # Kafka's settings that Headrace takes and does nothing with
+        self.partition_capacity = (
+            INT_MAX  # how many the broker's file descriptors are enough for; it finds out at start
+        )
         self.dynamic_default: dict[str, str] = {}
         self.dynamic_broker: dict[str, str] = {}
         self._values: dict[str, Any] = {}
@@ -179,6 +182,11 @@ def _check_together(settings: BrokerSettings) -> None:
             raise SettingError(name, "'0' would delete everything at once; it must be -1 (for ever) or at least 1")
     if settings["group.min.session.timeout.ms"] > settings["group.max.session.timeout.ms"]:
         raise SettingError("group.min.session.timeout.ms", "is larger than group.max.session.timeout.ms")
+    metadata_dir = settings["metadata.log.dir"]
+    if metadata_dir is not None and metadata_dir != settings.log_dirs[0]:
+        raise SettingError(
+            "metadata.log.dir", f"{metadata_dir!r} must be the first of log.dirs, {settings.log_dirs[0]!r}"
+        )
     _ = settings.connections_per_ip
     _check_listeners(settings)
 

@@ -66,6 +66,11 @@ class OpenFiles:
         """How many files are open now, pinned or idle."""
         return self._open
 
+    @property
+    def held_count(self) -> int:
+        """How many are held open for writing."""
+        return self._held
+
     def pin(self, file: StoredFile) -> int:
         """Opens the file if need be and keeps it open until unpin; FileNotFoundError once it is gone."""
         with self._lock:
