@@ -145,11 +145,11 @@ def test_two_processes_with_one_instance_id(server: LocalBroker, topic: str) -> 
 
 
 @pytest.mark.peer("confluent-kafka")
-def test_a_restart_of_the_broker_goes_unnoticed_by_the_group(topic: str, request: pytest.FixtureRequest) -> None:
+def test_a_restart_of_the_broker_goes_unnoticed_by_the_group(topic: str) -> None:
     with broker(group_initial_rebalance_delay_ms=0) as server:
         server.create_topic(topic, PARTITIONS)
         server.produce(topic, [str(number) for number in range(100)])
-        members = [Member(server, topic), Member(server, topic)]
+        members = [Member(server, topic, session_timeout_ms=30_000) for _ in range(2)]
         poll_until(members, lambda: shared(members, 3) and sum(len(each.values) for each in members) >= 100)
         before = [(each.partitions, each.rebalances) for each in members]
         server.restart()
