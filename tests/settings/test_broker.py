@@ -14,7 +14,9 @@ def problem(**settings: object) -> str:
 
 
 def test_typed_access() -> None:
-    settings = BrokerSettings.parse({"log.dirs": "/a, /b", "num.partitions": " 4 ", "auto.create.topics.enable": "False"})
+    settings = BrokerSettings.parse(
+        {"log.dirs": "/a, /b", "num.partitions": " 4 ", "auto.create.topics.enable": "False"}
+    )
     assert settings["log.dirs"] == settings.log_dirs == ["/a", "/b"]
     assert settings["num.partitions"] == 4
     assert settings["auto.create.topics.enable"] is False
@@ -50,6 +52,11 @@ def test_old_names() -> None:
     settings = BrokerSettings.parse({"broker.id": "7", "log.dir": "/old"})
     assert (settings.node_id, settings.log_dirs) == (7, ["/old"])
     assert "differs from node.id" in problem(broker_id="7", node_id="8")
+
+
+def test_the_metadata_log_is_in_the_first_directory() -> None:
+    BrokerSettings.parse({"log.dirs": "/a,/b", "metadata.log.dir": "/a"})
+    assert "must be the first of log.dirs" in problem(log_dirs="/a,/b", metadata_log_dir="/b")
 
 
 def test_listeners() -> None:

@@ -113,7 +113,7 @@ def on_alter_configs(
             missing = [name for name, value in given.items() if value is None]
             if missing:
                 raise Refused(ErrorCode.INVALID_REQUEST, f"{', '.join(missing)}: a value must be given.")
-            changes: Changes = {name: None for name in image.config(*resource) if name not in given} | given
+            changes: Changes = {**dict.fromkeys(name for name in image.config(*resource) if name not in given), **given}
             if resource == (BROKER_RESOURCE, "") and image.elr_enabled and changes.get(MIN_ISR, "") is None:
                 del changes[MIN_ISR]  # always set for all brokers; replacing their other configs leaves it as it is
             records += _changed(image, resource, changes, settings)

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from headrace.replica.features import UnknownMetadata, check_level
 from headrace.replica.image import (
     TOPIC_RESOURCE,
     BrokerImage,
-    Carried,
     ClusterImage,
     PartitionImage,
     ProducerIds,
@@ -32,7 +31,7 @@ FENCE, UNFENCE = 1, -1
 class ImageDelta:
     def __init__(self, base: ClusterImage) -> None:
         self._base = base
-        self._copied: dict[str, dict[Any, Any]] = {}
+        self._copied: dict[str, Any] = {}
         self._carried: dict[str, dict[Any, Any]] = {}
         self._producer_ids = base.producer_ids
         self._partition_count = base.partition_count
@@ -86,7 +85,7 @@ class ImageDelta:
             self._own("topics_by_id")[topic_id] = topic
         carried = self._base.carried
         if self._carried:
-            carried = cast(Carried, carried._replace(**self._carried))
+            carried = carried._replace(**self._carried)
         held_back = None if self._held_back is None else tuple(self._held_back)
         return replace(
             self._base,

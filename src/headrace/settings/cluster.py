@@ -42,7 +42,7 @@ SETTINGS = (
         "metadata.log.dir",
         Type.STRING,
         None,
-        "The directory of the metadata log. Unset: the first of log.dirs.",
+        "The directory of the metadata log. It is always the first of log.dirs, so it is either that or unset.",
         None,
         "high",
     ),
