@@ -10,6 +10,7 @@ import dataclasses
 import datetime
 import enum
 import io
+import re
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -38,19 +39,26 @@ KAFKA_PYTHON = {
     if isinstance(cls, type) and issubclass(cls, ApiMessage)
 }
 
-# Decodes bytes with the other library; gives its values as nested lists, and its own bytes.
+AUTHORIZED = re.compile("(cluster|topic)_authorized_operations")
+
+# Decodes bytes with the other library; gives its values as nested dictionaries, and its own bytes.
 Oracle = Callable[[bytes], tuple[Any, bytes]]
 
 
 def plain(value: Any, version: int) -> Any:
-    """A message of ours as nested lists of the fields in this version."""
+    """A message of ours as nested dictionaries of the fields in this version."""
     if isinstance(value, Struct):
-        fields = value.FIELDS.items()
-        return [plain(getattr(value, name), version) for name, field in fields if version in field.versions]
+        names = [name for name, field in value.FIELDS.items() if version in field.versions]
+        return {common_name(name): plain(getattr(value, name), version) for name in names}
     if isinstance(value, list):
         return [plain(item, version) for item in value]
     # kio has None for a zero uuid and a timestamp of -1, kafka-python for authorized operations that nobody asked for.
     return None if isinstance(value, int | bytes) and value in (-1, -(1 << 31), ZERO_UUID) else value
+
+
+def common_name(name: str) -> str:
+    """Names as all three have them: kio leaves out units, kafka-python what operations are authorized for."""
+    return AUTHORIZED.sub("authorized_operations", name.removesuffix("_ms"))
 
 
 def kio_oracle(cls: type[Message], version: int) -> Oracle:
@@ -70,7 +78,8 @@ def kio_oracle(cls: type[Message], version: int) -> Oracle:
 
 def kio_plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value):
-        return [kio_plain(getattr(value, field.name)) for field in dataclasses.fields(value)]
+        names = [field.name for field in dataclasses.fields(value)]
+        return {common_name(name): kio_plain(getattr(value, name)) for name in names}
     if isinstance(value, tuple):
         return [kio_plain(item) for item in value]
     if isinstance(value, datetime.timedelta):
@@ -97,8 +106,8 @@ def kafka_python_oracle(cls: type[Message], version: int) -> Oracle:
 
 def kafka_python_plain(value: Any, version: int) -> Any:
     if hasattr(value, "_struct"):
-        fields = [field for field in value._struct._fields if field.for_version_q(version)]
-        return [kafka_python_plain(getattr(value, field.name), version) for field in fields]
+        names = [field.name for field in value._struct._fields if field.for_version_q(version)]
+        return {common_name(name): kafka_python_plain(getattr(value, name), version) for name in names}
     if isinstance(value, list | tuple):
         return [kafka_python_plain(item, version) for item in value]
     if isinstance(value, set):
