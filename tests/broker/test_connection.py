@@ -80,6 +80,12 @@ def test_a_client_must_name_itself_properly(server: LocalBroker) -> None:
         assert answer.error_code == ErrorCode.INVALID_REQUEST
 
 
+def test_bytes_behind_a_request_are_ignored_as_kafka_does(server: LocalBroker) -> None:
+    with RawClient(server.port) as client:
+        client.socket.sendall(struct.pack(">ihhih", 13, 18, 0, 5, -1) + b"abc")
+        assert struct.unpack_from(">ih", client.receive_frame()) == (5, 0)
+
+
 def test_requests_may_arrive_byte_by_byte(server: LocalBroker) -> None:
     with RawClient(server.port) as client:
         client.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

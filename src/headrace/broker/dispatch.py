@@ -101,7 +101,8 @@ class Dispatcher:
             if header.api_key == API_VERSIONS:
                 return api_versions.unsupported_version(self.broker, header.correlation_id)
             raise WireError(f"API key {header.api_key} version {version} is not served here")
-        request = entry.request.decode(frame, version, position)
+        # Bytes behind the message are no error, as they are none to Kafka: librdkafka sends some with Metadata 9 and up.
+        request, _ = entry.request.decode_from(frame, version, position)
         started = time.perf_counter()
         try:
             result = entry.handle(self.broker, request, context)
