@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import queue
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from headrace.storage.config import LogConfig
-from headrace.storage.errors import OffsetOutOfRange
+from headrace.storage.errors import LogError, OffsetOutOfRange
 from headrace.storage.segment import MAX_RELATIVE_OFFSET
 from headrace.wire.batch import decode_records
+from headrace.wire.errors import ErrorCode
 from tests.storage.builders import NOW, append, batch, headers, new_log, read_all
 
 SMALL = LogConfig(segment_bytes=2000, index_interval_bytes=100)
@@ -223,3 +227,69 @@ def test_preallocated_files_are_cut_to_what_they_hold(tmp_path: Path) -> None:
     log.close()
     files = sorted((tmp_path / "t-0").glob("*.log"))
     assert [file.stat().st_size for file in files] == sizes
+
+
+def test_a_closed_log_is_no_empty_log(tmp_path: Path) -> None:
+    log = new_log(tmp_path / "t-0")
+    append(log)
+    reservation = log.reserve(batch(), leader_epoch=0, now_ms=NOW)
+    log.drop()
+    with pytest.raises(FileNotFoundError):
+        reservation.write()
+    for attempt in (lambda: log.read(0, 100), lambda: append(log)):
+        with pytest.raises(LogError) as caught:
+            attempt()
+        assert caught.value.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    log.flush()
+    log.close()
+
+
+def test_deleting_flushing_rolling_and_reading_at_once(tmp_path: Path) -> None:
+    """Background jobs and readers in threads of their own while the owner appends and deletes."""
+    jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        while (job := jobs.get()) is not None:
+            try:
+                job()
+            except BaseException as error:
+                failures.append(error)
+
+    def read() -> None:
+        try:
+            while not done.is_set():
+                with contextlib.suppress(OffsetOutOfRange):
+                    start = log.log_start_offset
+                    assert headers(log.read(start, 2000).data)[0].base_offset <= max(start, log.log_start_offset)
+                    log.offset_for_timestamp(NOW)
+        except BaseException as error:
+            failures.append(error)
+
+    done = threading.Event()
+    config = LogConfig(segment_bytes=1000, index_interval_bytes=100, retention_bytes=3000, file_delete_delay_ms=0)
+    log = new_log(tmp_path / "t-0", config, defer=jobs.put)
+    append(log, batch(4))
+    threads = [threading.Thread(target=work), threading.Thread(target=work), threading.Thread(target=read)]
+    for thread in threads:
+        thread.start()
+    for number in range(1500):
+        append(log, batch(4))
+        if number % 5 == 0:
+            jobs.put(log.flush)
+        if number % 7 == 0:
+            log.apply_retention(NOW)
+    done.set()
+    for _ in threads:
+        jobs.put(None)
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    log.apply_retention(NOW)
+    end = log.log_end_offset
+    log.close()
+    assert log.folder.files.open_count == 0
+    again = new_log(tmp_path / "t-0", config, clean=True)
+    assert again.log_end_offset == end
+    assert again.log_start_offset == log.log_start_offset
+    again.close()

@@ -35,7 +35,7 @@ class Folder:
 class StoredFile:
     """A file in a folder that may or may not be open right now."""
 
-    __slots__ = ("doomed", "fd", "folder", "name", "pins", "writable")
+    __slots__ = ("doomed", "fd", "folder", "held", "name", "pins", "writable")
 
     def __init__(self, folder: Folder, name: str, *, writable: bool = False) -> None:
         self.folder = folder
@@ -43,6 +43,7 @@ class StoredFile:
         self.writable = writable
         self.fd = -1
         self.pins = 0
+        self.held = False
         self.doomed = False
 
     @property
@@ -86,7 +87,10 @@ class OpenFiles:
     def _open_and_pin(self, file: StoredFile) -> int:
         fd = self.fs.open(file.path, os.O_RDWR | os.O_CREAT if file.writable else os.O_RDONLY)
         with self._lock:
-            if file.fd >= 0:  # another thread was faster
+            if file.doomed:
+                opened = -1
+                surplus = [fd]
+            elif file.fd >= 0:  # another thread was faster
                 surplus = [fd]
                 if file.pins == 0:
                     self._idle.pop(file, None)
@@ -94,9 +98,12 @@ class OpenFiles:
                 file.fd = fd
                 self._open += 1
                 surplus = self._overflow()
-            file.pins += 1
-            opened = file.fd
+            if not file.doomed:
+                file.pins += 1
+                opened = file.fd
         self._close_all(surplus)
+        if opened < 0:
+            raise FileNotFoundError(file.path)
         return opened
 
     def unpin(self, file: StoredFile) -> None:
@@ -115,12 +122,16 @@ class OpenFiles:
         """A pin for as long as the file is written to; not counted against the limit."""
         fd = self.pin(file)
         with self._lock:
+            file.held = True
             self._held += 1
         return fd
 
     def release(self, file: StoredFile) -> None:
-        """The end of a hold."""
+        """The end of a hold. Two threads may both come to it; it ends once."""
         with self._lock:
+            if not file.held:
+                return
+            file.held = False
             self._held -= 1
         self.unpin(file)
 

@@ -64,11 +64,8 @@ def _sync_folder(log: Log) -> None:
 
 def _finish(log: Log, inactive: tuple[Segment, ...]) -> None:
     for segment in inactive:
-        if segment.held and not segment.log.doomed:
-            _cut_after_end(segment)
-            _flush_file(segment)
-            segment.write_indexes(sync=True)
-            segment.deactivate()
+        if segment.held:
+            _finish_segment(segment)
     for offset in sorted(log.pending_snapshots):
         entries = log.pending_snapshots.get(offset)
         if entries is not None and offset <= log.end.offset:
@@ -76,29 +73,40 @@ def _finish(log: Log, inactive: tuple[Segment, ...]) -> None:
             log.pending_snapshots.pop(offset, None)
 
 
-def _flush_active(segment: Segment) -> None:
-    _flush_file(segment)
-    segment.write_indexes(sync=True)
-
-
-def _flush_file(segment: Segment) -> None:
+def _finish_segment(segment: Segment) -> None:
     """The pin keeps the file open even if the owner deletes the segment meanwhile."""
-    pool = segment.folder.files
+    fs, pool = segment.folder.fs, segment.folder.files
     try:
         fd = pool.pin(segment.log)
     except FileNotFoundError:
         return
     try:
-        segment.folder.fs.fsync(fd)
+        _cut_after_end(segment, fd)
+        fs.fsync(fd)
+        segment.write_indexes(sync=True)
+        segment.deactivate()
     finally:
         pool.unpin(segment.log)
 
 
-def _cut_after_end(segment: Segment) -> None:
+def _flush_active(segment: Segment) -> None:
+    fs, pool = segment.folder.fs, segment.folder.files
+    try:
+        fd = pool.pin(segment.log)
+    except FileNotFoundError:
+        return
+    try:
+        fs.fsync(fd)
+        segment.write_indexes(sync=True)
+    finally:
+        pool.unpin(segment.log)
+
+
+def _cut_after_end(segment: Segment, fd: int) -> None:
     """A finished file ends with its last batch: no space set aside, nothing left of a write that failed."""
     fs = segment.folder.fs
-    if fs.fstat(segment.log.fd).st_size != segment.size:
-        fs.truncate(segment.log.fd, segment.size)
+    if fs.fstat(fd).st_size != segment.size:
+        fs.truncate(fd, segment.size)
 
 
 def write_snapshot(log: Log, offset: int, entries: dict[int, ProducerEntry], *, sync: bool) -> None:
@@ -157,7 +165,7 @@ def close(log: Log, sync: bool) -> None:
 
 
 def _close_segment(log: Log, segment: Segment, sync: bool) -> None:
-    _cut_after_end(segment)
+    _cut_after_end(segment, segment.log.fd)
     segment.add_last_time_entry()
     segment.write_indexes(sync=sync)
     if sync and log.end.offset > log.recovery_point:

@@ -201,6 +201,8 @@ class Log:
 
     def reserve(self, batch: memoryview, *, leader_epoch: int, now_ms: int, origin: str = "client") -> Reservation:
         """Judges a batch and gives it offsets and a place in a segment; writes offsets and epoch into its header."""
+        if self.closed:
+            raise AppendError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self!r} is closed")
         header = validation.read_one_batch(batch)
         config = self._config
         if origin == "client":

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.storage import batches
 from headrace.storage.batches import CorruptLog, Found, ReadAt
-from headrace.storage.errors import OffsetOutOfRange
+from headrace.storage.errors import LogError, OffsetOutOfRange
 from headrace.storage.segment import Segment
+from headrace.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
     from headrace.storage.log import Log, LogEnd
@@ -56,6 +57,8 @@ def read_slice(
         try:
             found = _read_segment(log, segment, offset, max_bytes, upper, end, min_one_batch, nowait)
         except FileNotFoundError:
+            if log.closed:
+                raise LogError(ErrorCode.KAFKA_STORAGE_ERROR, f"{log!r} is closed") from None
             if segment in log.segments:
                 raise
             # Deleted or truncated away since we looked.

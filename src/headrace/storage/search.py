@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from headrace.fs import Buffer
 from headrace.storage import batches
 from headrace.storage.batches import CorruptLog, Found
+from headrace.storage.errors import LogError
 from headrace.storage.segment import UNKNOWN_TIMESTAMP, Segment
 from headrace.wire.batch import Record, decode_records, read_header
-from headrace.wire.errors import WireError
+from headrace.wire.errors import ErrorCode, WireError
 
 if TYPE_CHECKING:
     from headrace.storage.log import Log, LogEnd
@@ -33,12 +34,24 @@ def offset_for_timestamp(log: Log, timestamp: int, upper_offset: int | None) -> 
     for segment in log.segments:
         if segment.base_offset >= upper:
             break
-        if segment.largest_timestamp() < timestamp:
+        try:
+            if segment.largest_timestamp() < timestamp:
+                continue
+            found = _search_segment(segment, timestamp, start_offset, end)
+        except FileNotFoundError as error:
+            _check_gone(log, segment, error)
             continue
-        found = _search_segment(segment, timestamp, start_offset, end)
         if found is not None:
             return found if found.offset < upper else None
     return None
+
+
+def _check_gone(log: Log, segment: Segment, error: FileNotFoundError) -> None:
+    """A file that is missing is no error if its segment was deleted since we looked."""
+    if log.closed:
+        raise LogError(ErrorCode.KAFKA_STORAGE_ERROR, f"{log!r} is closed") from error
+    if segment in log.segments:
+        raise error
 
 
 def _search_segment(segment: Segment, timestamp: int, start_offset: int, end: LogEnd) -> TimestampOffset | None:
@@ -71,7 +84,11 @@ def max_timestamp(log: Log, upper_offset: int | None) -> TimestampOffset | None:
             best = segment
     if best is None or best.max_timestamp < 0:
         return None
-    found = _first_with(best, best.max_timestamp, best.max_timestamp_offset, end)
+    try:
+        found = _first_with(best, best.max_timestamp, best.max_timestamp_offset, end)
+    except FileNotFoundError as error:
+        _check_gone(log, best, error)
+        return max_timestamp(log, upper_offset)
     return found if found is not None and log.log_start_offset <= found.offset < upper else None
 
 

@@ -36,7 +36,6 @@ class Segment:
         "created_ms",
         "first_timestamp",
         "folder",
-        "held",
         "index",
         "log",
         "max_timestamp",
@@ -55,8 +54,6 @@ class Segment:
         self.index: SegmentIndex | None = None
         self._offset_file: StoredFile | None = None
         self._time_file: StoredFile | None = None
-        # Whether the .log file is kept open for writing.
-        self.held = False
         # The largest timestamp and the last offset of its batch; unknown until read from the time index.
         self.max_timestamp = UNKNOWN_TIMESTAMP
         self.max_timestamp_offset = base_offset
@@ -66,11 +63,15 @@ class Segment:
         self.roll_jitter_ms = 0
         self.preallocate = 0
 
+    @property
+    def held(self) -> bool:
+        """Whether the .log file is kept open for writing."""
+        return self.log.held
+
     def create(self) -> None:
         """Makes the .log file, for a segment that was only reserved so far."""
         pool = self.folder.files
         fd = pool.hold(self.log)
-        self.held = True
         if self.folder.fs.fstat(fd).st_size:
             self.folder.fs.truncate(fd, 0)
         if self.preallocate:
@@ -80,14 +81,19 @@ class Segment:
         """Makes this the segment that is written to."""
         if not self.held:
             self.folder.files.hold(self.log)
-            self.held = True
         if self.max_timestamp == UNKNOWN_TIMESTAMP:
             self.max_timestamp = NO_TIMESTAMP
         self.index = segment_index
 
     def write(self, batch: Buffer, position: int) -> None:
-        """One batch to its reserved place. May be called from a writer thread."""
-        self.folder.fs.write_all(self.log.fd, batch, position)
+        """One batch to its reserved place. May be called from a writer thread: the pin keeps the descriptor from being
+        closed, and its number from being given to another file, while the log is dropped elsewhere."""
+        folder = self.folder
+        fd = folder.files.pin(self.log)
+        try:
+            folder.fs.write_all(fd, batch, position)
+        finally:
+            folder.files.unpin(self.log)
 
     def committed(self, position: int, size: int, last_offset: int, max_timestamp: int, interval: int) -> None:
         """The batch at `position` is in the file: index it if the last entry is far enough back."""
@@ -155,9 +161,7 @@ class Segment:
     def deactivate(self) -> None:
         """Writing is over: indexes are read from their files from now on, and the .log file may be closed."""
         self.index = None
-        if self.held:
-            self.held = False
-            self.folder.files.release(self.log)
+        self.folder.files.release(self.log)
 
     def position_for(self, offset: int, *, nowait: bool = False) -> int:
         """A start of a batch at or before the one that holds `offset`."""
@@ -210,13 +214,20 @@ class Segment:
         return self.folder.fs.stat(self.log.path).st_mtime_ns // 1_000_000
 
     def _load_max_timestamp(self) -> None:
+        """From the last entry of the time index, which a finished segment ends with."""
+        handle, size = self._index_file(files.TIME_INDEX), index.TIME_ENTRY_SIZE
         try:
-            data = self.folder.fs.read_file(self._index_file(files.TIME_INDEX).path)
+            fd = self.folder.files.pin(handle)
         except FileNotFoundError:
-            data = b""
-        if len(data) >= index.TIME_ENTRY_SIZE:
-            last = len(data) // index.TIME_ENTRY_SIZE - 1
-            timestamp, relative_offset = index.TIME_ENTRY.unpack_from(data, last * index.TIME_ENTRY_SIZE)
+            self.max_timestamp = NO_TIMESTAMP
+            return
+        try:
+            entries = self.folder.fs.fstat(fd).st_size // size
+            data = self.folder.fs.pread(fd, size, (entries - 1) * size) if entries else b""
+        finally:
+            self.folder.files.unpin(handle)
+        if len(data) == size:
+            timestamp, relative_offset = index.TIME_ENTRY.unpack(data)
             self.max_timestamp_offset = self.base_offset + relative_offset
             self.max_timestamp = timestamp
         else:
