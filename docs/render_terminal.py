@@ -26,6 +26,7 @@ WIDTH, HEIGHT = 104, 40
 _CURSOR = re.compile(rb"\x1b\[[0-9;?]*[A-HJKSThl]")
 # Rich's export asks a content delivery network for a font; the reader's own monospace will do.
 _FONT_FACE = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
+_COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
 _PORT = re.compile(r"127\.0\.0\.1:\d{4,5}")
 
 
@@ -62,7 +63,8 @@ def export(name: str, title: str, lines: list[tuple[str, str]]) -> None:
         if command:
             console.print(Text.assemble(("$ ", "bold green"), (command, "bold")))
         console.print(Text.from_ansi(_PORT.sub("127.0.0.1:9092", output.rstrip("\n"))))
-    svg = _FONT_FACE.sub("", console.export_svg(title=title, theme=MONOKAI, unique_id=name))
+    svg = console.export_svg(title=title, theme=MONOKAI, unique_id=name)
+    svg = _COMMENT.sub("", _FONT_FACE.sub("", svg))
     (IMAGES / f"{name}.svg").write_text(svg.replace("Fira Code", "monospace"))
     sys.stdout.write(f"{IMAGES / name}.svg\n")
 
@@ -79,7 +81,7 @@ def main() -> None:
         environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"
         commands = [
             "headrace topic create orders --partitions 3",
-            "printf 'alice:tea\\nbob:cake\\nalice:cup\\n' | headrace produce orders --key-separator :",
+            "printf 'alice:tea\\ncarol:cake\\nerin:jam\\nalice:cup\\n' | headrace produce orders --key-separator :",
             "headrace consume orders --merge",
             "headrace consume orders --group billing --count 2 > /dev/null",
             "headrace group describe billing",

@@ -68,7 +68,8 @@ def test_settings_from_a_file_and_from_set(spawn: Spawn, tmp_path: Path) -> None
     address = ready(process)["bootstrap_servers"]
     from confluent_kafka.admin import ConfigResource, ResourceType
 
-    (future,) = client.admin(address).describe_configs([ConfigResource(ResourceType.BROKER, "1")]).values()
+    admin = client.admin(address)
+    (future,) = admin.describe_configs([ConfigResource(ResourceType.BROKER, "1")]).values()
     described = future.result(10)
     assert described["num.partitions"].value == "6"
     assert described["log.retention.hours"].value == "24"

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
 
 
+# A new group waits three seconds for more members by default. Nobody wants to pay for that in every test.
+TEST_SETTINGS: Mapping[str, Any] = {"group.initial.rebalance.delay.ms": 0}
+
+
 class Clients:
     """Mixed into everything that has `bootstrap_servers`."""
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from headrace.clock import Clock
 from headrace.fs import Fs
-from headrace.testing.clients import Clients, dotted
+from headrace.testing.clients import TEST_SETTINGS, Clients, dotted
 
 if TYPE_CHECKING:
     from headrace.broker.server import Broker
@@ -132,11 +132,12 @@ def broker(
     """A running broker for the length of a `with` block, gone with its data afterwards.
 
     Settings are Kafka's server settings, as a mapping (`{"num.partitions": 3}`) or as keywords (`num_partitions=3`). With
-    `data_dir` the data is kept. `clock` may be a `ManualClock`, `fs` one of `headrace.testing.faults`.
+    `data_dir` the data is kept. New groups form at once (`TEST_SETTINGS`), unless told otherwise. `clock` may be a `ManualClock`,
+    `fs` one of `headrace.testing.faults`.
     """
     scratch = None if data_dir else Path(tempfile.mkdtemp(prefix="headrace-test-"))
     local = LocalBroker(
-        {**(settings or {}), **dotted(more_settings)},
+        {**TEST_SETTINGS, **(settings or {}), **dotted(more_settings)},
         Path(data_dir) if data_dir else scratch / "data",
         clock=clock,
         fs=fs,

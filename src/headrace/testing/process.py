@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from headrace.testing.clients import Clients, dotted
+from headrace.testing.clients import TEST_SETTINGS, Clients, dotted
 
 READY_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 60.0
@@ -137,7 +137,7 @@ def broker_process(
     """A broker process for the length of a `with` block; its data goes with it unless `data_dir` is given."""
     scratch = Path(tempfile.mkdtemp(prefix="headrace-test-"))
     process = BrokerProcess(
-        {**(settings or {}), **dotted(more_settings)},
+        {**TEST_SETTINGS, **(settings or {}), **dotted(more_settings)},
         Path(data_dir) if data_dir else scratch / "data",
         scratch / "broker.log",
     )
