@@ -24,6 +24,7 @@ from headrace.wire.errors import ErrorCode
 
 PREFIX_SIZE = 12
 HEADER_SIZE = 61
+CRC_COVERS_FROM = 21
 MIN_BATCH_LENGTH = HEADER_SIZE - PREFIX_SIZE
 
 _OFFSETS = struct.Struct(">qi11xi")  # base offset, batch length, last offset delta

@@ -32,6 +32,10 @@ from headrace.storage.segment import MAX_RELATIVE_OFFSET, Segment
 from headrace.wire.batch import BatchHeader, check_crc, decode_records, patch, set_append_time
 from headrace.wire.errors import ErrorCode
 
+CONTROL = 0x20
+# What a named tuple's own constructor comes down to, at half the price; used where it runs for every batch.
+_new = tuple.__new__
+
 Defer = Callable[[Callable[[], None]], None]
 
 
@@ -210,7 +214,7 @@ class Log:
             if self._decodes:
                 validation.check_records(batch, config, now_ms)
             if header[9] >= 0:
-                duplicate = self.producers.find_duplicate(header)
+                duplicate = self.producers.judge(header, self._next_offset)
                 if duplicate is not None:
                     return self._reserve_nothing(duplicate.first_offset, duplicate.last_offset, duplicate.timestamp)
         if len(batch) > config.segment_bytes:
@@ -223,8 +227,8 @@ class Log:
             first_offset, leader_epoch = self._check_replicated(header, batch)
         else:
             first_offset = self._next_offset
-        if header[9] >= 0 and origin != "replication" and not header[5] & 0x20:
-            self.producers.check(header, first_offset, sequence=origin == "client")
+        if origin == "coordinator" and header[9] >= 0 and not header[5] & CONTROL:
+            self.producers.check(header, first_offset, sequence=False)
         if origin != "replication":
             if config.message_timestamp_type == "LogAppendTime":
                 append_time_ms = max_timestamp = now_ms
@@ -255,7 +259,7 @@ class Log:
         producer_id = header[9]
         if producer_id >= 0:
             reservation.producer_id = producer_id
-            if header[5] & 0x20:
+            if header[5] & CONTROL:
                 reservation.producer_before = self.producers.end_transaction(header, decode_records(batch)[0])
             else:
                 reservation.producer_before = self.producers.update(header, first_offset, max_timestamp)
@@ -291,7 +295,11 @@ class Log:
         # Kafka counts segment.ms from the first batch's timestamp to the new one's, and by the clock if it has none.
         first = tail.first_timestamp
         waited = max_timestamp - first if first >= 0 else now_ms - tail.created_ms
-        return waited > config.segment_ms - tail.roll_jitter_ms or tail.is_index_full(config, len(self._outstanding))
+        if waited > config.segment_ms - tail.roll_jitter_ms:
+            return True
+        outstanding = len(self._outstanding)
+        due = outstanding or tail.bytes_since_index > config.index_interval_bytes
+        return bool(due) and tail.is_index_full(config, outstanding)
 
     def _reserve_segment(self, base_offset: int, now_ms: int) -> Segment:
         """A segment for the next batch. Its file is made by the first write, and it is seen after the first commit."""
@@ -327,17 +335,20 @@ class Log:
             if reservation.leader_epoch != self.leader_epochs.latest:
                 self.leader_epochs.assign(reservation.leader_epoch, reservation.first_offset)
             self.producers.end_offset = last_offset + 1
-            self._end = LogEnd(last_offset + 1, segment.base_offset, segment.size)
+            self._end = _new(LogEnd, (last_offset + 1, segment.base_offset, segment.size))
         if rolled:
             # Last, because a job that is run at once may fail: the batch is committed all the same.
             self.defer(self.finish_rolled)
-        return Appended(
-            reservation.first_offset,
-            last_offset,
-            reservation.append_time_ms,
-            self.log_start_offset,
-            reservation.duplicate,
-            self._end.offset - self.recovery_point >= self._config.flush_messages,
+        return _new(
+            Appended,
+            (
+                reservation.first_offset,
+                last_offset,
+                reservation.append_time_ms,
+                self.log_start_offset,
+                reservation.duplicate,
+                self._end[0] - self.recovery_point >= self._config.flush_messages,
+            ),
         )
 
     def _activate(self, segment: Segment) -> None:

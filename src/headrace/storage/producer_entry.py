@@ -14,12 +14,8 @@ NO_EPOCH = -1
 NO_SEQUENCE = -1
 
 
-def advance_sequence(sequence: int, by: int) -> int:
-    """Sequences count up to 2^31-1 and go on at 0."""
-    return (sequence + by) & MAX_SEQUENCE
-
-
 def retreat_sequence(sequence: int, by: int) -> int:
+    """Sequences count up to 2^31-1 and go on at 0."""
     return (sequence - by) & MAX_SEQUENCE
 
 
@@ -65,10 +61,6 @@ class ProducerEntry(NamedTuple):
             if batch.last_sequence == last_sequence and batch.offset_delta == delta:
                 return batch
         return None
-
-    def with_batch(self, epoch: int, batch: BatchMetadata, txn_first_offset: int) -> ProducerEntry:
-        batches = self.batches[1 - BATCHES_TO_RETAIN :] + (batch,) if epoch == self.epoch else (batch,)
-        return ProducerEntry(epoch, batches, batch.timestamp, self.coordinator_epoch, txn_first_offset)
 
     def with_marker(self, epoch: int, coordinator_epoch: int, timestamp: int) -> ProducerEntry:
         """After the end of a transaction; a marker of a newer epoch leaves no batch to compare with."""

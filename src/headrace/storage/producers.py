@@ -13,7 +13,10 @@ from headrace.storage.producer_entry import BatchMetadata, ProducerEntry
 from headrace.wire.batch import BatchHeader, Record
 from headrace.wire.errors import ErrorCode
 
+TRANSACTIONAL = 0x10
 _EMPTY = ProducerEntry()
+# What a named tuple's own constructor comes down to, at half the price; this runs for every batch.
+_new = tuple.__new__
 
 
 class Producers:
@@ -26,11 +29,22 @@ class Producers:
         # State reflects every batch below this offset.
         self.end_offset = end_offset
 
-    def find_duplicate(self, header: BatchHeader) -> BatchMetadata | None:
-        entry = self.entries.get(header.producer_id)
+    def judge(self, header: BatchHeader, offset: int) -> BatchMetadata | None:
+        """A client's batch: the retained batch it is a duplicate of, None if it may be appended, or AppendError."""
+        entry = self.entries.get(header[9])
         if entry is None:
+            # Nobody remembers this producer; its records may have been deleted, so any sequence will do.
             return None
-        return entry.find_duplicate(header.producer_epoch, header.base_sequence, header.record_count)
+        epoch, batches, _, _, txn_first_offset = entry
+        follows = epoch == header[10] and batches and batches[-1][0] + 1 == header[11]
+        if follows and txn_first_offset < 0:
+            return None
+        if not follows:
+            duplicate = entry.find_duplicate(header.producer_epoch, header.base_sequence, header.record_count)
+            if duplicate is not None:
+                return duplicate
+        self.check(header, offset, sequence=True)
+        return None
 
     def check(self, header: BatchHeader, offset: int, *, sequence: bool) -> None:
         """Raises the error Kafka gives for a stale epoch, a gap or a transaction mixed with plain records."""
@@ -52,18 +66,18 @@ class Producers:
 
     def update(self, header: BatchHeader, base_offset: int, timestamp: int) -> ProducerEntry | None:
         """Makes the batch the producer's newest. Returns the entry it replaced, for `undo`."""
-        producer_id, epoch, delta = header.producer_id, header.producer_epoch, header.last_offset_delta
+        _, _, _, _, _, attributes, delta, _, _, producer_id, epoch, sequence, _ = header
         before = self.entries.get(producer_id)
-        entry = before or _EMPTY
-        txn_first_offset = entry.txn_first_offset
-        if header.is_transactional and txn_first_offset < 0:
+        last_epoch, batches, _, coordinator_epoch, txn_first_offset = before or _EMPTY
+        if attributes & TRANSACTIONAL and txn_first_offset < 0:
             txn_first_offset = base_offset
             self.open_transactions[base_offset] = producer_id
-        last_sequence = header.base_sequence
-        if last_sequence >= 0:
-            last_sequence = producer_entry.advance_sequence(last_sequence, delta)
-        batch = BatchMetadata(last_sequence, base_offset + delta, delta, timestamp)
-        self.entries[producer_id] = entry.with_batch(epoch, batch, txn_first_offset)
+        last_sequence = (sequence + delta) & producer_entry.MAX_SEQUENCE if sequence >= 0 else sequence
+        batch = _new(BatchMetadata, (last_sequence, base_offset + delta, delta, timestamp))
+        batches = (*batches[1 - producer_entry.BATCHES_TO_RETAIN :], batch) if epoch == last_epoch else (batch,)
+        self.entries[producer_id] = _new(
+            ProducerEntry, (epoch, batches, timestamp, coordinator_epoch, txn_first_offset)
+        )
         return before
 
     def end_transaction(self, header: BatchHeader, marker: Record) -> ProducerEntry | None:

@@ -7,10 +7,12 @@ otherwise: that the records inside are well-formed and as many as the header say
 
 from __future__ import annotations
 
-from headrace.storage.batches import HEADER_SIZE, MIN_BATCH_LENGTH, PREFIX_SIZE
+from crc32c import crc32c
+
+from headrace.storage.batches import CRC_COVERS_FROM, HEADER_SIZE, MIN_BATCH_LENGTH, PREFIX_SIZE
 from headrace.storage.config import LogConfig
 from headrace.storage.errors import AppendError, RecordError
-from headrace.wire.batch import BatchHeader, Record, check_crc, decode_records, read_header
+from headrace.wire.batch import BatchHeader, Record, decode_records, read_header
 from headrace.wire.errors import ErrorCode, WireError
 
 MAGIC = 2
@@ -40,14 +42,14 @@ def read_one_batch(batch: memoryview) -> BatchHeader:
 
 def check_client_batch(header: BatchHeader, batch: memoryview, config: LogConfig, now_ms: int) -> None:
     """Everything a client can get wrong, cheapest question first."""
-    base_offset, _, _, _, _, attributes, delta, _, max_timestamp, producer_id, epoch, base_sequence, count = header
+    base_offset, _, _, _, crc, attributes, delta, _, max_timestamp, producer_id, epoch, base_sequence, count = header
     size = len(batch)
     if size > config.max_message_bytes:
         raise AppendError(
             ErrorCode.MESSAGE_TOO_LARGE,
             f"the record batch has {size} bytes, more than max.message.bytes={config.max_message_bytes}",
         )
-    if not check_crc(batch):
+    if crc32c(batch[CRC_COVERS_FROM:]) != crc:
         raise AppendError(ErrorCode.CORRUPT_MESSAGE, "the CRC of the record batch does not match its bytes")
     if base_offset != 0:
         raise _invalid(f"the base offset of a record batch to append must be 0, not {base_offset}")
