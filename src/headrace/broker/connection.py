@@ -173,6 +173,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def _process(self) -> None:
         """Work through whole frames until one must wait or none is left."""
+        if self._dispatcher.draining:
+            return
         while not self._busy and not self._write_paused and not self._closing:
             available = self._end - self._start
             if available < 4:

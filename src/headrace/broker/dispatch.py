@@ -31,6 +31,8 @@ log = logging.getLogger("headrace.broker")
 
 PRODUCE = 0
 API_VERSIONS = 18
+MAX_CONTROL_REQUEST = 16 * 1024 * 1024
+"""A request without records becomes Python objects many times its size, so it is held shorter than one with them."""
 LATENCY_BUCKETS = (
     0.0001,
     0.00025,
@@ -88,6 +90,8 @@ class Dispatcher:
         self.receive_memory = ReceiveMemory(queued if queued > 0 else self.output_limit)
         self.held_output: dict[Connection, int] = {}
         """Responses that slow clients have not taken yet, by connection."""
+        self.draining = False
+        """The broker shuts down: requests in hand are answered, no more are taken."""
         self.malformed = 0
         self._malformed_by_address: dict[str, int] = {}
 
@@ -101,6 +105,8 @@ class Dispatcher:
             if header.api_key == API_VERSIONS:
                 return api_versions.unsupported_version(self.broker, header.correlation_id)
             raise WireError(f"API key {header.api_key} version {version} is not served here")
+        if len(frame) > MAX_CONTROL_REQUEST and entry.key != PRODUCE:
+            raise WireError(f"{entry.name} of {len(frame)} bytes; requests without records may have {MAX_CONTROL_REQUEST}")
         # Bytes behind the message are no error, as they are none to Kafka: librdkafka sends some with Metadata 9 and up.
         request, _ = entry.request.decode_from(frame, version, position)
         started = time.perf_counter()

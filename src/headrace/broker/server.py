@@ -262,6 +262,7 @@ class Broker:
 
     async def _drain(self) -> None:
         """Answer the long polls now and wait for requests that are being worked on."""
+        self.dispatcher.draining = True
         for reading in tuple(self.long_polls):
             reading.stop_waiting()
         self.groups.stop_waiting()
