@@ -101,7 +101,6 @@ class Opening:
         for base in bases:
             size = self.folder.fs.stat(self.folder.join(files.file_name(base, files.LOG))).st_size
             self.segments.append(Segment(self.folder, base, size=size, created_ms=self.now_ms))
-        self._load_leader_epochs()
         if self.clean and not self._load_clean():
             logger.warning("%s was closed cleanly and is damaged all the same: recovering it", self.folder.path)
             self.clean = False
@@ -129,7 +128,8 @@ class Opening:
         self.end_offset = self.log_start_offset
         self.producers = Producers(self.log_start_offset)
 
-    def _load_leader_epochs(self) -> None:
+    def _load_leader_epochs(self, flushed: list[Segment]) -> None:
+        """From the file, or else from the headers in the segments that are not going to be read anyway."""
         path = self.folder.join(files.LEADER_EPOCHS)
         try:
             if files.LEADER_EPOCHS in self._names:
@@ -137,7 +137,7 @@ class Opening:
                 return
         except checkpoint.CorruptCheckpoint as error:
             logger.warning("%s; leader epochs are read from the log instead", error)
-        for segment in self.segments:
+        for segment in flushed:
             for header in self._headers(segment):
                 if header.partition_leader_epoch > self.leader_epochs.latest:
                     self.leader_epochs.assign(header.partition_leader_epoch, header.base_offset)
@@ -147,13 +147,14 @@ class Opening:
         try:
             base = segment.base_offset
             found = scan(segment.reader(fd), 0, segment.size, base_offset=base, first_offset=base, checksum=False)
-            return [batch.header for batch in found]
+            return [header for _, header in found]
         finally:
             self.folder.files.unpin(segment.log)
 
     # After a clean shutdown.
 
     def _load_clean(self) -> bool:
+        self._load_leader_epochs(self.segments)
         for segment in self.segments[:-1]:
             self._check_index_files(segment)
         active = self.segments[-1]
@@ -197,6 +198,8 @@ class Opening:
             self._check_index_files(self.segments[first])
             first += 1
         start_offset = self.segments[first].base_offset
+        # A recovery point inside a segment: what lies before it is not read again either.
+        self._load_leader_epochs(self.segments[: first + (self.recovery_point > start_offset)])
         self.producers, self.snapshot_offset = choose_snapshot(
             self.folder, self._names, self.log_start_offset, start_offset
         )

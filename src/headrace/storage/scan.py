@@ -9,28 +9,25 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
-from typing import NamedTuple
 
-from headrace.storage.batches import HEADER_SIZE, MIN_BATCH_LENGTH, PREFIX_SIZE, ReadAt
+from crc32c import crc32c
+
+from headrace.storage.batches import CRC_COVERS_FROM, HEADER_SIZE, MIN_BATCH_LENGTH, PREFIX_SIZE, ReadAt
 from headrace.storage.errors import LogError
 from headrace.storage.segment import MAX_RELATIVE_OFFSET
-from headrace.wire.batch import MAGIC, BatchHeader, check_crc, read_header
+from headrace.wire.batch import MAGIC, BatchHeader, read_header
 from headrace.wire.errors import ErrorCode
 
 _CHECKED_CHUNK = 1024 * 1024
 _HOPPED_CHUNK = 4096
 
 
-class Scanned(NamedTuple):
-    position: int
-    header: BatchHeader
-
-
 def scan(
     read: ReadAt, start: int, end: int, *, base_offset: int, first_offset: int, checksum: bool
-) -> Iterator[Scanned]:
-    """Batches from `start` on, whose offsets are at least `first_offset` and fit a segment at `base_offset`."""
+) -> Iterator[tuple[int, BatchHeader]]:
+    """Position and header of the batches from `start` on, whose offsets are at least `first_offset` and fit a segment at `base_offset`."""
     position, next_offset, wanted, size = start, first_offset, 0, 0
+    limit = base_offset + MAX_RELATIVE_OFFSET
     usual = _CHECKED_CHUNK if checksum else _HOPPED_CHUNK
     while position + HEADER_SIZE <= end:
         # Where batches are large, only their headers are read.
@@ -42,32 +39,28 @@ def scan(
         at = wanted = 0
         while at + HEADER_SIZE <= asked:
             header = read_header(chunk, at)
-            size = header[1] + PREFIX_SIZE
-            if not _is_next(header, next_offset, base_offset) or position + at + size > end:
+            offset, length, _, magic, crc, _, delta, _, _, _, _, _, _ = header
+            size = length + PREFIX_SIZE
+            if (
+                magic != MAGIC
+                or length < MIN_BATCH_LENGTH
+                or offset < next_offset
+                or not 0 <= delta <= limit - offset
+                or position + at + size > end
+            ):
                 _refuse_old_format(read, position + at, end)
                 return
             if checksum:
                 if at + size > asked:
                     wanted = size
                     break
-                if not check_crc(chunk, at):
+                if crc32c(chunk[at + CRC_COVERS_FROM : at + size]) != crc:
                     return
-            yield Scanned(position + at, header)
-            next_offset = header[0] + header[6] + 1
+            yield position + at, header
+            next_offset = offset + delta + 1
             at += size
         position += at
     _refuse_old_format(read, position, end)
-
-
-def _is_next(header: BatchHeader, next_offset: int, base_offset: int) -> bool:
-    offset, length, _, magic, _, _, delta, *_ = header
-    return (
-        magic == MAGIC
-        and length >= MIN_BATCH_LENGTH
-        and offset >= next_offset
-        and delta >= 0
-        and offset + delta - base_offset <= MAX_RELATIVE_OFFSET
-    )
 
 
 def _refuse_old_format(read: ReadAt, position: int, end: int) -> None:
