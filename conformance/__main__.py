@@ -73,9 +73,9 @@ def kafka_column(suite: Suite, all_units: list[str], units: list[str], *, fresh:
     kept = results.read_expected(suite.name, suite.version)
     if kept is not None and not fresh:
         return kept
-    known = dict(kept or {})
     column = CachedColumn(suite.name, ApacheKafka.name, suite.version)
-    known |= {unit: result for unit in all_units if (result := column.get(unit)) and not (fresh and unit in units)}
+    known = dict(kept or {}) | {unit: result for unit in all_units if (result := column.get(unit))}
+    known = {unit: result for unit, result in known.items() if not (fresh and unit in units)}
     run_units(suite, [unit for unit in units if unit not in known], ApacheKafka, column, _progress("Apache Kafka"))
     known |= {unit: result for unit in units if (result := column.get(unit))}
     if all(unit in known for unit in all_units):
