@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
@@ -108,8 +109,6 @@ def test_completion(run: Run, shell: str) -> None:
 
 
 def test_shells_really_complete() -> None:
-    import os
-
     environment = {
         **os.environ,
         "_HEADRACE_COMPLETE": "complete_bash",
@@ -120,6 +119,25 @@ def test_shells_really_complete() -> None:
         [sys.executable, "-m", "headrace"], env=environment, capture_output=True, text=True, timeout=60
     )
     assert {"create", "list", "describe"} <= set(done.stdout.split())
+
+
+def test_names_complete(cli: Run, topic: str) -> None:
+    from headrace.cli import completing
+
+    assert completing.topics(topic) == [topic]
+    cli("produce", topic, "--value", "x")
+    cli("consume", topic, "--group", topic + "-g")
+    assert completing.groups(topic) == [topic + "-g"]
+    cli("context", "add", "somewhere", "-b", "127.0.0.1:1")
+    assert completing.contexts("some") == ["somewhere"]
+
+
+def test_completion_without_a_broker_is_empty_and_silent(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    from headrace.cli import completing
+
+    run("context", "add", "nowhere", "-b", "127.0.0.1:1")
+    assert completing.topics("") == []
+    assert capsys.readouterr().err == ""
 
 
 def test_no_colour_in_pipes(run: Run) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,40 +52,63 @@ def existing(cluster: Cluster, name: str) -> Any:
 
 def committed(cluster: Cluster, group: str) -> dict[Partition, int]:
     """The offsets a group has committed."""
+    return _committed(cluster, [group])[group]
+
+
+def _committed(cluster: Cluster, groups: Iterable[str]) -> dict[str, dict[Partition, int]]:
+    """The same for many groups: one request each, all under way at once."""
     from confluent_kafka import ConsumerGroupTopicPartitions
 
-    futures = cluster.admin().list_consumer_group_offsets(
-        [ConsumerGroupTopicPartitions(group)], request_timeout=cluster.timeout_s
-    )
-    answer = cluster.result(futures[group], f"Cannot read the offsets of group '{group}'")
-    return {(p.topic, p.partition): p.offset for p in answer.topic_partitions if p.error is None and p.offset >= 0}
+    admin = cluster.admin()
+    futures = {
+        group: admin.list_consumer_group_offsets(
+            [ConsumerGroupTopicPartitions(group)], request_timeout=cluster.timeout_s
+        )
+        for group in groups
+    }
+    offsets = {}
+    for group, future in futures.items():
+        answer = cluster.result(future[group], f"Cannot read the offsets of group '{group}'")
+        offsets[group] = {
+            (p.topic, p.partition): p.offset for p in answer.topic_partitions if p.error is None and p.offset >= 0
+        }
+    return offsets
 
 
-def progress(cluster: Cluster, group: str, description: Any) -> list[Progress]:
-    """Every partition that the group has committed or reads, in order."""
-    offsets = committed(cluster, group)
-    readers = {
+def progress(cluster: Cluster, descriptions: Mapping[str, Any]) -> dict[str, list[Progress]]:
+    """For each of the groups, every partition that it has committed or reads, in order."""
+    offsets = _committed(cluster, descriptions)
+    readers = {name: _readers(description) for name, description in descriptions.items()}
+    ends = end_offsets(cluster, {p for name in descriptions for p in (*offsets[name], *readers[name])})
+    return {
+        name: [
+            _row(partition, offsets[name], ends, readers[name].get(partition))
+            for partition in sorted({*offsets[name], *readers[name]})
+        ]
+        for name in descriptions
+    }
+
+
+def _readers(description: Any) -> dict[Partition, Any]:
+    return {
         (p.topic, p.partition): member
         for member in description.members
         if member.assignment
         for p in member.assignment.topic_partitions
     }
-    ends = end_offsets(cluster, {*offsets, *readers})
-    rows = []
-    for topic, partition in sorted({*offsets, *readers}):
-        member = readers.get((topic, partition))
-        rows.append(
-            Progress(
-                topic,
-                partition,
-                offsets.get((topic, partition)),
-                ends.get((topic, partition)),
-                member.member_id if member else None,
-                member.client_id if member else None,
-                member.host if member else None,
-            )
-        )
-    return rows
+
+
+def _row(
+    partition: Partition, offsets: Mapping[Partition, int], ends: Mapping[Partition, int], member: Any
+) -> Progress:
+    return Progress(
+        *partition,
+        offsets.get(partition),
+        ends.get(partition),
+        member.member_id if member else None,
+        member.client_id if member else None,
+        member.host if member else None,
+    )
 
 
 def end_offsets(cluster: Cluster, partitions: Iterable[Partition]) -> dict[Partition, int]:

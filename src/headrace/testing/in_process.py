@@ -102,8 +102,7 @@ class LocalBroker(Clients):
         from headrace.broker.server import Broker
         from headrace.settings.broker import BrokerSettings
 
-        options = {"clock": self.clock} | ({"fs": self.fs} if self.fs is not None else {})
-        server = Broker(BrokerSettings.parse(self._properties()), **options)
+        server = Broker(BrokerSettings.parse(self._properties()), clock=self.clock, fs=self.fs)
         self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
         await server.start()
         self.broker = server
@@ -135,7 +134,7 @@ def broker(
     `data_dir` the data is kept. New groups form at once (`TEST_SETTINGS`), unless told otherwise. `clock` may be a `ManualClock`,
     `fs` one of `headrace.testing.faults`.
     """
-    scratch = None if data_dir else Path(tempfile.mkdtemp(prefix="headrace-test-"))
+    scratch = Path(tempfile.mkdtemp(prefix="headrace-test-"))
     local = LocalBroker(
         {**TEST_SETTINGS, **(settings or {}), **dotted(more_settings)},
         Path(data_dir) if data_dir else scratch / "data",
@@ -146,5 +145,4 @@ def broker(
         yield local.start()
     finally:
         local.stop()
-        if scratch:
-            shutil.rmtree(scratch, ignore_errors=True)
+        shutil.rmtree(scratch, ignore_errors=True)

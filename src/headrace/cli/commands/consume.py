@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from headrace.cli import completing
 from headrace.cli.cluster import Cluster
 from headrace.cli.command import Json, command
 from headrace.cli.errors import CliError, UsageMistake
@@ -33,7 +34,9 @@ def register(app: typer.Typer) -> None:
     )
     def consume(
         cluster: Cluster,
-        topics: Annotated[list[str], typer.Argument(metavar="TOPIC", help="One topic or several.")],
+        topics: Annotated[
+            list[str], typer.Argument(metavar="TOPIC", help="One topic or several.", autocompletion=completing.topics)
+        ],
         group: Annotated[
             str | None,
             typer.Option("--group", "-g", help="Read as a member of this group, from where it stands, and commit."),

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from headrace.cli import completing
 from headrace.cli.cluster import pairs
 from headrace.cli.command import Json, command, new_app
 from headrace.cli.contexts import Context, load_contexts
@@ -13,7 +14,7 @@ from headrace.cli.output import print_json, print_table, say
 
 app = new_app("Name the clusters you talk to. The names are kept in ~/.config/headrace/config.toml.")
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The context.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The context.", autocompletion=completing.contexts)]
 
 
 @command(

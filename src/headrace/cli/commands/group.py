@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from headrace.cli import completing
 from headrace.cli.cluster import Cluster
 from headrace.cli.command import Json, Yes, command, new_app
 from headrace.cli.commands.topic import confirm
@@ -14,7 +15,7 @@ from headrace.cli.output import console, number, patience, print_json, print_tab
 
 app = new_app("List, describe, reset and delete consumer groups.")
 
-Name = Annotated[str, typer.Argument(metavar="GROUP", help="The group.")]
+Name = Annotated[str, typer.Argument(metavar="GROUP", help="The group.", autocompletion=completing.groups)]
 
 
 @command(app, "list", examples=("headrace group list", "headrace group list --json"))
@@ -25,7 +26,8 @@ def list_groups(cluster: Cluster, as_json: Json = False) -> None:
     with patience("Asking for groups and offsets"):
         names = list(group_view.listed(cluster))
         descriptions = group_view.described(cluster, names) if names else {}
-        rows = [_summary(cluster, name, description) for name, description in descriptions.items()]
+        progress = group_view.progress(cluster, descriptions)
+    rows = [_summary(name, description, progress[name]) for name, description in descriptions.items()]
     if as_json:
         print_json(rows)
         return
@@ -36,10 +38,9 @@ def list_groups(cluster: Cluster, as_json: Json = False) -> None:
     )
 
 
-def _summary(cluster: Cluster, name: str, description: Any) -> dict[str, Any]:
+def _summary(name: str, description: Any, rows: list[Any]) -> dict[str, Any]:
     from headrace.cli import group_view
 
-    rows = group_view.progress(cluster, name, description)
     lags = [row.lag for row in rows if row.lag is not None]
     return {
         "group": name,
@@ -57,7 +58,7 @@ def describe(cluster: Cluster, group: Name, as_json: Json = False) -> None:
 
     with patience("Asking for offsets"):
         description = group_view.existing(cluster, group)
-        rows = group_view.progress(cluster, group, description)
+        rows = group_view.progress(cluster, {group: description})[group]
     if as_json:
         print_json(_document(group, description, rows))
         return
@@ -173,7 +174,9 @@ def reset_offsets(
 @command(app, "delete", examples=("headrace group delete billing", "headrace group delete billing audit --yes"))
 def delete(
     cluster: Cluster,
-    groups: Annotated[list[str], typer.Argument(metavar="GROUP", help="One group or several.")],
+    groups: Annotated[
+        list[str], typer.Argument(metavar="GROUP", help="One group or several.", autocompletion=completing.groups)
+    ],
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:

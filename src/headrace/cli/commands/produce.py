@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from headrace.cli import completing
 from headrace.cli.cluster import Cluster, pairs
 from headrace.cli.command import Json, command
 from headrace.cli.errors import CliError, UsageMistake, from_kafka
@@ -55,7 +56,7 @@ def register(app: typer.Typer) -> None:
     )
     def produce(
         cluster: Cluster,
-        topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Where to.")],
+        topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Where to.", autocompletion=completing.topics)],
         files: Annotated[
             list[Path] | None, typer.Argument(metavar="FILE", help="Read these instead of standard input.")
         ] = None,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from typing import Annotated, Any
 
 import typer
 
+from headrace.cli import completing
 from headrace.cli.cluster import Cluster, pairs
 from headrace.cli.command import Json, Yes, command, new_app
 from headrace.cli.errors import CliError, UsageMistake, unknown_topic
@@ -14,8 +16,10 @@ from headrace.cli.output import console, number, patience, print_json, print_tab
 
 app = new_app("Create, list, describe, alter and delete topics.")
 
-Names = Annotated[list[str], typer.Argument(help="One topic or several.", metavar="TOPIC")]
-Name = Annotated[str, typer.Argument(help="The topic.", metavar="TOPIC")]
+Names = Annotated[
+    list[str], typer.Argument(help="One topic or several.", metavar="TOPIC", autocompletion=completing.topics)
+]
+Name = Annotated[str, typer.Argument(help="The topic.", metavar="TOPIC", autocompletion=completing.topics)]
 
 
 @command(
@@ -81,15 +85,15 @@ def list_topics(
     """List topics with their partitions and records."""
     with patience("Asking for topics and offsets"):
         topics = cluster.topics(internal=internal)
-        ranges = _ranges(cluster, topics)
-        sizes = _sizes(cluster)
-    rows = [
+        records = _per_topic({p: end - start for p, (start, end) in _ranges(cluster, topics).items()})
+        sizes = _per_topic(_sizes(cluster))
+    rows: list[dict[str, Any]] = [
         {
             "topic": name,
             "partitions": len(topic.partitions),
             "replication_factor": max((len(p.replicas) for p in topic.partitions.values()), default=0),
-            "records": sum(end - start for (owner, _), (start, end) in ranges.items() if owner == name),
-            "bytes": sum(size for (owner, _), size in sizes.items() if owner == name) if sizes else None,
+            "records": records[name],
+            "bytes": sizes[name] if sizes else None,
         }
         for name, topic in topics.items()
     ]
@@ -281,6 +285,13 @@ def _ranges(cluster: Cluster, topics: dict[str, Any]) -> dict[tuple[str, int], t
     starts = cluster.offsets(partitions, OffsetSpec.earliest())
     ends = cluster.offsets(partitions, OffsetSpec.latest())
     return {partition: (starts[partition], end) for partition, end in ends.items() if partition in starts}
+
+
+def _per_topic(amounts: dict[tuple[str, int], int]) -> Counter[str]:
+    totals: Counter[str] = Counter()
+    for (topic, _), amount in amounts.items():
+        totals[topic] += amount
+    return totals
 
 
 def _sizes(cluster: Cluster) -> dict[tuple[str, int], int]:
