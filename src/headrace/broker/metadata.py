@@ -34,7 +34,13 @@ class Metadata:
         self.on_topics_deleted: Callable[[Sequence[tuple[str, bytes]]], None] | None = None
 
     async def change(self, compute: Callable[[ClusterImage], tuple[Sequence[Any], Response]]) -> Response:
-        """Compute records from the current image and make them so. The response is good once this returns."""
+        """Compute records from the current image and make them so. The response is good once this returns.
+
+        A client that goes away meanwhile cancels its own waiting, not the change: half of one would be worse than none.
+        """
+        return await asyncio.shield(asyncio.ensure_future(self._change(compute)))
+
+    async def _change(self, compute: Callable[[ClusterImage], tuple[Sequence[Any], Response]]) -> Response:
         async with self._lock:
             records, response = compute(self.image)
             if records:
@@ -43,15 +49,13 @@ class Metadata:
 
     async def write(self, records: Sequence[Any]) -> ClusterImage:
         """Append records that do not depend on the image."""
-        async with self._lock:
-            await self._write(records)
+        await self.change(lambda image: (records, None))
         return self.image
 
     async def _write(self, records: Sequence[Any]) -> None:
         before = self.image
         loop = asyncio.get_running_loop()
-        # A change must not be half done because its client went away.
-        image = await asyncio.shield(loop.run_in_executor(None, self._log.append, records))
+        image = await loop.run_in_executor(None, self._log.append, records)
         self.image = image
         created, deleted, topic_configs, broker_configs = _summary(records, before, image)
         if self.replicas is not None:
