@@ -1,0 +1,55 @@
+"""Many logs: little memory, few descriptors, quick to open."""
+
+from __future__ import annotations
+
+import gc
+import time
+import tracemalloc
+from pathlib import Path
+
+from headrace.storage.config import LogConfig
+from headrace.storage.directory import LogDirectory
+from headrace.wire.uuids import random_uuid
+from tests.storage.builders import UnsyncedFs, append, batch
+
+LOGS = 500
+
+
+def open_all(path: Path) -> tuple[LogDirectory, float]:
+    directory = LogDirectory.open(path, node_id=1, fs=UnsyncedFs())
+    directory.format("cluster")
+    config = LogConfig()
+    started = time.process_time()
+    for found in directory.list_logs():
+        directory.open_log(found, config)
+    return directory, (time.process_time() - started) / LOGS
+
+
+def test_many_small_logs(tmp_path: Path) -> None:
+    directory, _ = open_all(tmp_path)
+    topic_id = random_uuid()
+    for partition in range(LOGS):
+        append(directory.create_log("t", partition, topic_id, LogConfig()), batch(5))
+    directory.close(clean=True)
+    directory.unlock()
+
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    directory, _ = open_all(tmp_path)
+    gc.collect()
+    per_log = (tracemalloc.get_traced_memory()[0] - before) / LOGS
+    tracemalloc.stop()
+    assert per_log < 6_000, "an idle log must cost next to nothing"
+    assert directory.files.open_count == LOGS, "the active segment's file and no other"
+    directory.close(clean=True)
+    directory.unlock()
+
+    # In CPU time, because the machine is shared: 10,000 logs in 3 s after a clean stop, 15 s after a crash.
+    directory, clean_s = open_all(tmp_path)
+    directory.close(clean=False)
+    directory.unlock()
+    directory, crashed_s = open_all(tmp_path)
+    assert all(log.log_end_offset == 5 for log in directory.logs.values())
+    directory.close(clean=True)
+    directory.unlock()
+    assert clean_s < 0.001 and crashed_s < 0.0015
