@@ -14,6 +14,8 @@ class Headrace(Node):
     name = "headrace"
 
     def _command(self) -> list[str]:
-        settings = [part for key, value in self.settings.items() for part in ("--set", f"{key}={value}")]
+        # Said outright, as the properties of Apache Kafka do: clients are shown where a setting comes from.
+        advertised = {"advertised.listeners": f"PLAINTEXT://{self.bootstrap_servers}"}
+        settings = [part for key, value in (advertised | self.settings).items() for part in ("--set", f"{key}={value}")]
         program = Path(sys.executable).parent / "headrace"
         return [str(program), "broker", "--data-dir", str(self.data_dir), "--port", str(self.port), *settings]
