@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import tempfile
@@ -16,7 +17,7 @@ from headrace.fs import Fs
 from headrace.storage.config import LogConfig
 from headrace.storage.errors import LogError
 from headrace.storage.log import Log
-from tests.storage.builders import NOW, append, batch, crash, headers, idempotent, new_log, read_all
+from tests.storage.builders import NOW, UnsyncedFs, append, batch, crash, headers, idempotent, new_log, read_all
 
 CONFIG = LogConfig(segment_bytes=1500, index_interval_bytes=150)
 
@@ -158,6 +159,49 @@ def test_damaged_helper_files_cost_no_data(
     assert again.offset_for_timestamp(NOW + 11) is not None
     assert again.leader_epochs.latest == 3
     again.close()
+
+
+@pytest.mark.parametrize("at", [-1, -30, -200])
+def test_damage_behind_a_clean_shutdown_is_found_and_cut(tmp_path: Path, at: int) -> None:
+    config = LogConfig(index_interval_bytes=150)
+    log = new_log(tmp_path, config)
+    for number in range(10):
+        append(log, idempotent(number * 2, 2), leader_epoch=number // 8)
+    data = read_all(log)
+    log.close()
+    file = last_file(tmp_path)
+    file.write_bytes(file.read_bytes()[:at])
+    again = new_log(tmp_path, config, clean=True, recovery_point=20)
+    whole = [
+        header
+        for header in headers(data)
+        if sum(h.size for h in headers(data)[: header.base_offset // 2 + 1]) <= len(data) + at
+    ]
+    check(again, data[: sum(header.size for header in whole)])
+    again.close()
+    assert again.folder.files.open_count == 0
+
+
+class SyncedFs(UnsyncedFs):
+    """Knows the names of files that were synced."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.synced: set[str] = set()
+
+    def fsync(self, fd: int) -> None:
+        self.synced.add(os.path.basename(os.readlink(f"/proc/self/fd/{fd}")))
+
+
+def test_what_a_crashed_process_left_unsynced_is_synced_by_the_next_flush(tmp_path: Path) -> None:
+    fill(tmp_path)
+    fs = SyncedFs()
+    log = new_log(tmp_path, CONFIG, fs=fs)
+    log.flush()
+    assert {segment.log.name for segment in log.segments} <= fs.synced
+    assert len(log.segments) > 1
+    assert log.recovery_point == log.log_end_offset
+    log.close()
 
 
 def test_a_start_that_never_ended_well_recovers_again(tmp_path: Path) -> None:

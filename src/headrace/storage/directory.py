@@ -346,11 +346,18 @@ class LogDirectory:
             return
         # One sync of the file system instead of four for every log: ten thousand logs close in a second.
         together = len(logs) > 16
-        for log in logs.values():
-            log.close(sync=not together)
-        if together and not self.fs.sync_file_system(str(self.path)):
+        try:
             for log in logs.values():
-                self._sync_folder(log.folder.path)
+                log.close(sync=not together)
+            if together and not self.fs.sync_file_system(str(self.path)):
+                for log in logs.values():
+                    self._sync_folder(log.folder.path)
+        except OSError as error:
+            # Without the marker the next start recovers what is there.
+            self.offline = error
+            for log in logs.values():
+                log.drop()
+            raise
         self._write_checkpoints(logs.items())
         self.fs.write_file(self._file(checkpoint.CLEAN_SHUTDOWN), checkpoint.encode_clean_shutdown(broker_epoch))
 

@@ -63,9 +63,11 @@ def _sync_folder(log: Log) -> None:
 
 
 def _finish(log: Log, inactive: tuple[Segment, ...]) -> None:
-    for segment in inactive:
+    for slot, segment in enumerate(inactive):
         if segment.held:
             _finish_segment(segment)
+        elif log.recovery_point < (inactive[slot + 1] if slot + 1 < len(inactive) else log.active).base_offset:
+            _sync_recovered(segment)
     for offset in sorted(log.pending_snapshots):
         entries = log.pending_snapshots.get(offset)
         if entries is not None and offset <= log.end.offset:
@@ -87,6 +89,18 @@ def _finish_segment(segment: Segment) -> None:
         segment.deactivate()
     finally:
         pool.unpin(segment.log)
+
+
+def _sync_recovered(segment: Segment) -> None:
+    """Written by the process before this one, which did not live to flush it."""
+    fs = segment.folder.fs
+    for suffix in (files.LOG, files.OFFSET_INDEX, files.TIME_INDEX):
+        with contextlib.suppress(FileNotFoundError):
+            fd = fs.open(segment.folder.join(files.file_name(segment.base_offset, suffix)), os.O_RDONLY)
+            try:
+                fs.fsync(fd)
+            finally:
+                fs.close(fd)
 
 
 def _flush_active(segment: Segment) -> None:

@@ -55,7 +55,7 @@ def replay(segments: Sequence[Segment], producers: Producers, up_to: int) -> Non
             ):
                 if header.base_offset >= up_to:
                     break
-                if header.base_offset >= producers.end_offset:
+                if header.last_offset >= producers.end_offset:
                     replay_batch(producers, header, position, segment, fd)
         finally:
             pool.unpin(segment.log)

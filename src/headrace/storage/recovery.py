@@ -98,18 +98,26 @@ class Opening:
         if not bases:
             self._add_first_segment()
             return True
-        for base in bases:
-            size = self.folder.fs.stat(self.folder.join(files.file_name(base, files.LOG))).st_size
-            self.segments.append(Segment(self.folder, base, size=size, created_ms=self.now_ms))
+        self._list_segments(bases)
         if self.clean and not self._load_clean():
             logger.warning("%s was closed cleanly and is damaged all the same: recovering it", self.folder.path)
             self.clean = False
             self.recovery_point = min(self.recovery_point, self.segments[-1].base_offset)
+            self._list_segments(bases)
         if not self.clean:
             self._recover()
         bases = [segment.base_offset for segment in self.segments]
         self.stray_snapshot = leftovers.sort_out_snapshots(self.folder, self._names, bases, self.end_offset)
         return True
+
+    def _list_segments(self, bases: list[int]) -> None:
+        for segment in self.segments:
+            segment.forget()
+        self.leader_epochs = LeaderEpochs()
+        self.segments = []
+        for base in bases:
+            size = self.folder.fs.stat(self.folder.join(files.file_name(base, files.LOG))).st_size
+            self.segments.append(Segment(self.folder, base, size=size, created_ms=self.now_ms))
 
     def start_anew(self) -> None:
         for segment in self.segments:
@@ -310,5 +318,5 @@ class Opening:
         self.end_offset = header[0] + header[6] + 1
         if header[2] > self.leader_epochs.latest:
             self.leader_epochs.assign(header[2], header[0])
-        if header[0] >= self.producers.end_offset:
+        if self.end_offset > self.producers.end_offset:
             replay_batch(self.producers, header, position, segment)

@@ -80,23 +80,23 @@ def _delete_first(log: Log, count: int, now_ms: int) -> None:
     # Readers must not look for what is about to go.
     log.advance_log_start(kept[0].base_offset)
     log.keep_segments(kept)
-    delete_segments(log, deleted, now_ms, keep_snapshot=-1)
+    names = delete_segments(log, deleted)
+    log.defer(lambda: rename_deleted(log, names, now_ms))
 
 
-def delete_segments(log: Log, deleted: Iterable[Segment], now_ms: int, keep_snapshot: int) -> None:
-    """Lets go of segments that are no longer in the log's list, and of the producer snapshots at their base offsets."""
+def delete_segments(log: Log, deleted: Iterable[Segment]) -> list[str]:
+    """Lets go of segments that are no longer in the log's list; the names of their files and producer snapshots."""
     names: list[str] = []
     for segment in deleted:
         log.pending_snapshots.pop(segment.base_offset, None)
         segment.forget()
-        names += [files.file_name(segment.base_offset, suffix) for suffix in files.SEGMENT_SUFFIXES]
-        if segment.base_offset != keep_snapshot:
-            names.append(files.file_name(segment.base_offset, files.SNAPSHOT))
+        suffixes = (*files.SEGMENT_SUFFIXES, files.SNAPSHOT)
+        names += [files.file_name(segment.base_offset, suffix) for suffix in suffixes]
+    return names
+
+
+def rename_deleted(log: Log, names: list[str], now_ms: int) -> None:
     due_ms = now_ms + log.config.file_delete_delay_ms
-    log.defer(lambda: _rename_deleted(log, names, due_ms))
-
-
-def _rename_deleted(log: Log, names: list[str], due_ms: int) -> None:
     paths: list[str] = []
     with log.io:
         for name in names:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from headrace.storage import batches, files, index
 from headrace.storage.index import CorruptIndex, SegmentIndex
 from headrace.storage.rebuild import choose_snapshot, replay
-from headrace.storage.retention import delete_segments
+from headrace.storage.retention import delete_segments, rename_deleted
 from headrace.storage.segment import NO_TIMESTAMP, Segment
 
 if TYPE_CHECKING:
@@ -35,7 +35,8 @@ def truncate_to(log: Log, offset: int, now_ms: int) -> bool:
         log.recovery_point = min(log.recovery_point, offset)
         log.leader_epochs.truncate_from_end(offset)
         log.replace_segments(kept, offset)
-        delete_segments(log, deleted, now_ms, keep_snapshot=offset)
+        # At once: the next segment may get the name of one of these.
+        rename_deleted(log, delete_segments(log, deleted), now_ms)
         _reload_producers(log, offset)
         return True
 
