@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import struct
 import tempfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -298,15 +300,17 @@ def test_an_interrupted_swap_is_completed(tmp_path: Path) -> None:
     log.close()
 
 
-def test_old_message_formats_are_refused_not_cut(tmp_path: Path) -> None:
-    from kafka.record.legacy_records import LegacyRecordBatchBuilder
-
-    builder = LegacyRecordBatchBuilder(magic=1, compression_type=0, batch_size=10_000)
-    builder.append(0, timestamp=NOW, key=b"k", value=b"v", headers=[])
-    tmp_path.joinpath("00000000000000000000.log").write_bytes(builder.build())
-    with pytest.raises(LogError, match="message format 1"):
+@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.parametrize("size", [5, 500])
+def test_old_message_formats_are_refused_not_cut(tmp_path: Path, magic: int, size: int) -> None:
+    timestamp = struct.pack(">q", NOW) if magic else b""
+    body = struct.pack(">bb", magic, 0) + timestamp + struct.pack(">ii", -1, size) + bytes(size)
+    message = struct.pack(">qiI", 0, len(body) + 4, zlib.crc32(body)) + body
+    file = tmp_path / "00000000000000000000.log"
+    file.write_bytes(message)
+    with pytest.raises(LogError, match=f"message format {magic}"):
         new_log(tmp_path)
-    assert tmp_path.joinpath("00000000000000000000.log").stat().st_size > 0
+    assert file.read_bytes() == message
 
 
 def test_a_log_start_beyond_the_end_starts_anew(tmp_path: Path) -> None:
