@@ -198,3 +198,17 @@ def test_open_files_are_bounded(tmp_path: Path) -> None:
     assert directory.files.open_count <= 10 + 5
     end(directory, clean=True)
     assert directory.files.open_count == 0
+
+
+def test_flush_ms_counts_from_the_last_flush(tmp_path: Path) -> None:
+    clock = ManualClock(NOW)
+    directory = open_directory(tmp_path, clock=clock)
+    log = directory.create_log("t", 0, random_uuid(), LogConfig(flush_ms=1000))
+    clock.advance(5000)
+    append(log)
+    assert log.flush_due(clock.now_ms())
+    log.flush()
+    append(log)
+    assert not log.flush_due(clock.now_ms() + 999)
+    assert log.flush_due(clock.now_ms() + 1000)
+    end(directory, clean=True)

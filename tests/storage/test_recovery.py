@@ -276,6 +276,16 @@ def test_segments_beyond_the_damage_go(tmp_path: Path) -> None:
     log.close()
 
 
+def test_a_segment_that_overlaps_the_one_before_goes(tmp_path: Path) -> None:
+    """What a write that failed and was taken back may have left, on a disk that could not remove it either."""
+    data, _ = fill(tmp_path)
+    last = last_file(tmp_path)
+    (tmp_path / f"{int(last.stem) + 1:020d}.log").write_bytes(b"")
+    log = new_log(tmp_path, CONFIG)
+    check(log, data)
+    log.close()
+
+
 def test_an_unfinished_deletion_is_finished(tmp_path: Path) -> None:
     data, _ = fill(tmp_path)
     for name in ("00000000000000000000.log.deleted", "00000000000000000099.snapshot.tmp", "00000000000000000004.index"):

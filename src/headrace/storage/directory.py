@@ -209,6 +209,7 @@ class LogDirectory:
             topic_id=found.topic_id,
             defer=defer,
             now_ms=self.clock.now_ms(),
+            clock=self.clock,
         )
         self.logs[key] = opened
         return opened
@@ -227,6 +228,7 @@ class LogDirectory:
             topic_id=topic_id,
             defer=defer,
             now_ms=self.clock.now_ms(),
+            clock=self.clock,
         )
         self.logs[topic, partition] = opened
         return opened
@@ -244,6 +246,7 @@ class LogDirectory:
             log_start_offset=log_start_offset,
             topic_id=topic_id,
             now_ms=self.clock.now_ms(),
+            clock=self.clock,
         )
 
     def _make_folder(self, topic: str, partition: int, topic_id: bytes) -> str:

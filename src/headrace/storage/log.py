@@ -19,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from headrace.clock import Clock
 from headrace.storage import files, flushing, leftovers, reading, retention, search, truncation, validation
 from headrace.storage.config import LogConfig
 from headrace.storage.descriptors import Folder
@@ -66,6 +67,7 @@ def run_now(job: Callable[[], None]) -> None:
 class Log:
     __slots__ = (
         "_abandoned",
+        "_clock",
         "_config",
         "_decodes",
         "_end",
@@ -110,12 +112,14 @@ class Log:
         topic_id: bytes | None = None,
         defer: Defer = run_now,
         now_ms: int = 0,
+        clock: Clock | None = None,
     ) -> None:
         self.folder = folder
         self.topic = topic
         self.partition = partition
         self.topic_id = topic_id
         self.defer = defer
+        self._clock = clock
         self.config = config
         self.log_start_offset = log_start_offset
         self.recovery_point = recovery_point
@@ -480,6 +484,8 @@ class Log:
 
     def flush(self, now_ms: int | None = None) -> None:
         """Makes everything written so far durable and moves the recovery point there. Blocks; any thread."""
+        if now_ms is None and self._clock is not None:
+            now_ms = self._clock.now_ms()
         flushing.flush(self, now_ms)
 
     def finish_rolled(self) -> None:

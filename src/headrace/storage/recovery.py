@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 
+from headrace.clock import Clock
 from headrace.storage import checkpoint, files, index, leftovers, producer_snapshot
 from headrace.storage.config import LogConfig
 from headrace.storage.descriptors import Folder
@@ -37,10 +38,12 @@ def open_log(
     topic_id: bytes | None = None,
     defer: Defer = run_now,
     now_ms: int = 0,
+    clock: Clock | None = None,
 ) -> Log:
     """Opens or creates the log in an existing folder. `clean`: the directory was shut down cleanly."""
     opening = Opening(folder, config, clean, recovery_point, log_start_offset, now_ms)
-    if not opening.load() or opening.end_offset < log_start_offset:
+    opening.load()
+    if opening.end_offset < log_start_offset:
         logger.warning(
             "%s ends at %d, before its log start offset %d: it starts anew there",
             folder.path,
@@ -65,6 +68,7 @@ def open_log(
         topic_id=topic_id,
         defer=defer,
         now_ms=now_ms,
+        clock=clock,
     )
     opened.snapshot_offset = opening.snapshot_offset
     opened.stray_snapshot = opening.stray_snapshot
@@ -91,13 +95,13 @@ class Opening:
         self.end_offset = log_start_offset
         self._names: set[str] = set()
 
-    def load(self) -> bool:
-        """Fills everything in. False: there is no log here yet."""
+    def load(self) -> None:
+        """Fills everything in, from what is in the folder or for a log that begins here."""
         self._names = leftovers.tidy(self.folder)
         bases = sorted(files.offset_of(name) or 0 for name in self._names if name.endswith(files.LOG))
         if not bases:
             self._add_first_segment()
-            return True
+            return
         self._list_segments(bases)
         if self.clean and not self._load_clean():
             logger.warning("%s was closed cleanly and is damaged all the same: recovering it", self.folder.path)
@@ -108,7 +112,6 @@ class Opening:
             self._recover()
         bases = [segment.base_offset for segment in self.segments]
         self.stray_snapshot = leftovers.sort_out_snapshots(self.folder, self._names, bases, self.end_offset)
-        return True
 
     def _list_segments(self, bases: list[int]) -> None:
         for segment in self.segments:
@@ -130,6 +133,7 @@ class Opening:
 
     def _add_first_segment(self) -> None:
         segment = Segment(self.folder, self.log_start_offset, created_ms=self.now_ms)
+        segment.preallocate = self.config.segment_bytes if self.config.preallocate else 0
         segment.create()
         segment.activate(SegmentIndex())
         self.segments = [segment]
@@ -219,14 +223,16 @@ class Opening:
             if slot > first:
                 self._write_snapshot(segment.base_offset)
             whole = self._load_active(segment, checksum=True, last_known_offset=self.recovery_point)
-            if not whole:
-                self._cut(segment, self.segments[slot + 1 :])
-                del self.segments[slot + 1 :]
-                break
-            if slot + 1 < len(self.segments):
+            after = self.segments[slot + 1 :]
+            if after and whole and after[0].base_offset >= self.end_offset:
                 segment.add_last_time_entry()
                 segment.write_indexes(sync=False)
                 segment.deactivate()
+                continue
+            if not whole or after:
+                self._cut(segment, after)
+                del self.segments[slot + 1 :]
+            break
         self.producers.expire(self.now_ms, self.config.producer_id_expiration_ms)
 
     def _write_snapshot(self, offset: int) -> None:
@@ -236,14 +242,14 @@ class Opening:
         self.snapshot_offset = offset
 
     def _cut(self, segment: Segment, after: list[Segment]) -> None:
+        """The log ends here: after the last sound batch of `segment`."""
         fd = segment.log.fd
         lost = self.folder.fs.fstat(fd).st_size - segment.size
-        logger.warning(
-            "%s: cut %d bytes after offset %d that are no whole batch", segment.log.path, lost, self.end_offset
-        )
-        self.folder.fs.truncate(fd, segment.size)
+        if lost:
+            logger.warning("%s: cut %d bytes after offset %d, no whole batch", segment.log.path, lost, self.end_offset)
+            self.folder.fs.truncate(fd, segment.size)
         for later in after:
-            logger.warning("%s lies beyond the damage and is removed", later.log.path)
+            logger.warning("%s does not continue the log before it and is removed", later.log.path)
             later.forget()
             leftovers.unlink_segment(self.folder, later.base_offset)
 
