@@ -47,7 +47,7 @@ def run_broker(
 ) -> bool:
     """Run a broker until SIGTERM or SIGINT; true after a clean shutdown, false when it had to give up by itself.
 
-    A second signal ends the process at once. What stops a start is raised.
+    A second SIGINT ends the process at once. What stops a start is raised.
     """
     import uvloop
 
@@ -99,14 +99,14 @@ async def _first(*waits: Awaitable[object]) -> None:
 def _stop_on_signals(stopping: asyncio.Event) -> None:
     loop = asyncio.get_running_loop()
 
-    def on_signal(number: int) -> None:
+    def on_interrupt() -> None:
         stopping.set()
-        # Whoever sends a second one does not want to wait for the first.
-        loop.remove_signal_handler(number)
-        signal.signal(number, signal.SIG_DFL)
+        # Whoever presses Ctrl-C again does not want to wait. Supervisors repeat SIGTERM without meaning anything by it.
+        loop.remove_signal_handler(signal.SIGINT)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, on_signal, number)
+    loop.add_signal_handler(signal.SIGTERM, stopping.set)
+    loop.add_signal_handler(signal.SIGINT, on_interrupt)
 
 
 def _stop_on_end_of_input(stopping: asyncio.Event) -> None:

@@ -58,8 +58,8 @@ def test_nothing_is_written_when_nothing_changes(cluster: Cluster) -> None:
         (TOPIC_RESOURCE, "u", ("retention.ms", SET, "1"), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
         (TOPIC_RESOURCE, "a b", ("retention.ms", SET, "1"), ErrorCode.INVALID_TOPIC_EXCEPTION),
         (TOPIC_RESOURCE, "", ("retention.ms", SET, "1"), ErrorCode.INVALID_REQUEST),
-        (BROKER_RESOURCE, "2", ("background.threads", SET, "1"), ErrorCode.INVALID_REQUEST),
-        (BROKER_RESOURCE, "1", ("background.threads", SET, "0"), ErrorCode.INVALID_REQUEST),
+        (BROKER_RESOURCE, "2", ("num.io.threads", SET, "1"), ErrorCode.INVALID_REQUEST),
+        (BROKER_RESOURCE, "1", ("num.io.threads", SET, "0"), ErrorCode.INVALID_REQUEST),
         (BROKER_RESOURCE, "1", ("num.partitions", SET, "3"), ErrorCode.INVALID_REQUEST),
         (BROKER_RESOURCE, "1", ("min.insync.replicas", SET, "1"), ErrorCode.INVALID_CONFIG),
         (BROKER_RESOURCE, "", ("min.insync.replicas", DELETE, None), ErrorCode.INVALID_CONFIG),
@@ -138,7 +138,7 @@ def test_the_older_way_replaces_everything(cluster: Cluster) -> None:
 
 
 def test_the_older_way_keeps_min_isr_of_all_brokers(cluster: Cluster) -> None:
-    cluster.alter(BROKER_RESOURCE, "", ("min.insync.replicas", SET, "1"), ("background.threads", SET, "3"))
+    cluster.alter(BROKER_RESOURCE, "", ("min.insync.replicas", SET, "1"), ("num.io.threads", SET, "3"))
     item = legacy.AlterableConfig(name="num.io.threads", value="4")
     asked = legacy.AlterConfigsRequest(
         resources=[legacy.AlterConfigsResource(resource_type=BROKER_RESOURCE, resource_name="", configs=[item])]

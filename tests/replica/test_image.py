@@ -64,7 +64,7 @@ def perform(cluster: Cluster, operation: tuple) -> None:
         case ("unset", name, (key, _)):
             cluster.alter(TOPIC_RESOURCE, name, (key, 1, None))
         case ("broker", name, count):
-            cluster.alter(BROKER_RESOURCE, name, ("background.threads", 0, str(count)))
+            cluster.alter(BROKER_RESOURCE, name, ("num.io.threads", 0, str(count)))
         case ("producers",):
             cluster.take(controller.on_allocate_producer_ids(cluster.image, NODE_ID)[0])
         case ("restart", clean):

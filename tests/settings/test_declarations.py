@@ -19,7 +19,7 @@ ALL = [
     *CLIENT_METRICS_SETTINGS.values(),
 ]
 
-# Where Headrace differs from Kafka on purpose: one node, loopback, its own directory, its own threads.
+# Where Headrace differs from Kafka on purpose: one node, loopback, its own directory, sockets left to the operating system.
 OWN_DEFAULTS = {
     "advertised.listeners",
     "broker.id",
@@ -31,6 +31,9 @@ OWN_DEFAULTS = {
     "node.id",
     "offsets.topic.replication.factor",
     "process.roles",
+    "socket.listen.backlog.size",
+    "socket.receive.buffer.bytes",
+    "socket.send.buffer.bytes",
     "transaction.state.log.min.isr",
     "transaction.state.log.replication.factor",
 }

@@ -102,14 +102,14 @@ def test_sources_in_kafkas_order() -> None:
 
 def test_broker_configs() -> None:
     broker = BrokerSettings.parse({"num.partitions": "4"})
-    broker.apply_dynamic({"background.threads": "3", "plugin.secret": "x"}, {})
+    broker.apply_dynamic({"num.io.threads": "3", "plugin.secret": "x"}, {})
     described = {one.name: one for one in describe_broker(broker)}
     assert (described["num.partitions"].value, described["num.partitions"].source) == ("4", Source.STATIC_BROKER_CONFIG)
     assert described["num.partitions"].read_only
-    assert not described["background.threads"].read_only
+    assert not described["num.io.threads"].read_only
     assert described["plugin.secret"].value is None
     assert described["plugin.secret"].sensitive, "what we do not know may be a password"
-    assert {one.name for one in describe_all_brokers(broker)} == {"background.threads", "plugin.secret"}
+    assert {one.name for one in describe_all_brokers(broker)} == {"num.io.threads", "plugin.secret"}
 
 
 def test_group_and_client_metrics_configs() -> None:

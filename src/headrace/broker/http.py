@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -25,12 +25,21 @@ class HttpServer:
         self._host: str = broker.settings["headrace.http.host"]
         self._wanted_port: int = broker.settings["headrace.http.port"]
         self._task: asyncio.Task[None] | None = None
-        self._server: object = None
+        self._server: Any = None
+        self._listening: socket.socket | None = None
         self.port = -1
 
-    async def start(self) -> None:
-        """Bind and serve; raises OSError when the address is taken."""
+    def bind(self) -> None:
+        """Take the port, if one is wanted; raises OSError when it cannot be had."""
         if self._wanted_port < 0:
+            return
+        family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
+        self._listening = socket.create_server((self._host, self._wanted_port), family=family)
+        self.port = self._listening.getsockname()[1]
+
+    async def start(self) -> None:
+        """Serve on the port that was bound."""
+        if self._listening is None:
             return
         import uvicorn
 
@@ -39,45 +48,43 @@ class HttpServer:
             def capture_signals(self) -> Iterator[None]:
                 yield  # signals belong to the process that holds the broker
 
-        listening = socket.create_server(
-            (self._host, self._wanted_port),
-            family=socket.AF_INET6 if ":" in self._host else socket.AF_INET,
+        config = uvicorn.Config(
+            self._application(), log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=1
         )
-        self.port = listening.getsockname()[1]
-        config = uvicorn.Config(self._application(), log_config=None, access_log=False, lifespan="off")
         self._server = Server(config)
-        self._task = asyncio.ensure_future(self._server.serve(sockets=[listening]))
+        self._task = asyncio.ensure_future(self._server.serve(sockets=[self._listening]))
 
     async def stop(self) -> None:
         if self._task is not None:
-            self._server.should_exit = True  # type: ignore[attr-defined]
+            self._server.should_exit = True
             await self._task
+        elif self._listening is not None:
+            self._listening.close()
 
-    def _application(self) -> object:
+    def _application(self) -> Any:
         from prometheus_client import CollectorRegistry, ProcessCollector
         from starlette.applications import Starlette
         from starlette.middleware import Middleware
         from starlette.middleware.trustedhost import TrustedHostMiddleware
         from starlette.routing import Route
 
-        from headrace.broker.metrics import BrokerCollector
-
-        registry = CollectorRegistry()
-        registry.register(BrokerCollector(self._broker))  # type: ignore[arg-type]
-        ProcessCollector(registry=registry)
-        self._registry = registry
+        self._process = CollectorRegistry()
+        ProcessCollector(registry=self._process)
         # A page in a browser must not reach a loopback port under a name of its own (DNS rebinding).
         hosts = [*LOOPBACK, "[::1]"] if self._host in LOOPBACK else ["*"]
         return Starlette(
             routes=[Route("/metrics", self._metrics), Route("/healthz", self._health)],
-            middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=hosts)],
+            middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False)],
         )
 
     async def _metrics(self, request: Request) -> Response:
         from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
         from starlette.responses import Response
 
-        return Response(generate_latest(self._registry), media_type=CONTENT_TYPE_LATEST)
+        from headrace.broker.metrics import render
+
+        text = await render(self._broker)
+        return Response(text.encode() + generate_latest(self._process), media_type=CONTENT_TYPE_LATEST)
 
     async def _health(self, request: Request) -> Response:
         from starlette.responses import JSONResponse

@@ -31,6 +31,7 @@ class Metadata:
         self.image: ClusterImage = metadata_log.image
         self.replicas: Replicas | None = None
         self.on_broker_configs: Callable[[ClusterImage], None] | None = None
+        self.on_failure: Callable[[OSError], None] | None = None
         self.on_topics_deleted: Callable[[Sequence[tuple[str, bytes]]], None] | None = None
 
     async def change(self, compute: Callable[[ClusterImage], tuple[Sequence[Any], Response]]) -> Response:

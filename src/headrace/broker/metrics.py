@@ -2,15 +2,17 @@
 
 Nothing is kept here: each metric is declared once with the function that reads it from the broker when Prometheus asks, so
 the hot path pays nothing. The reference page is made from `METRICS`.
+
+The text is written here too, a slice at a time: with ten thousand partitions it has megabytes, and the event loop that
+makes it has clients to answer in between.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
 from headrace.broker.dispatch import LATENCY_BUCKETS
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from headrace.broker.server import Broker
 
 Sample = tuple[tuple[str, ...], float]
+LINES_AT_ONCE = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,7 @@ METRICS: tuple[Measure, ...] = (
     Measure("headrace_partitions", "gauge", "Partitions on this node.", (), _one(lambda b: b.replicas.partition_count)),
     Measure("headrace_offline_partitions", "gauge", "Partitions whose log directory failed.", (), _one(lambda b: sum(p.offline for p in b.replicas.all()))),
     Measure("headrace_log_directory_offline", "gauge", "1 when the log directory failed.", ("path",), _directories),
-    Measure("headrace_slow_writes", "counter", "Appends that took more than 5 ms.", ("path",), _slow_writes),
+    Measure("headrace_slow_writes", "counter", "Appends that took longer than headrace.slow.append.ms.", ("path",), _slow_writes),
     Measure("headrace_log_size_bytes", "gauge", "Size of a partition's log.", PARTITION, _per_partition(lambda p: p.log.size)),
     Measure("headrace_log_start_offset", "gauge", "First offset of a partition.", PARTITION, _per_partition(lambda p: p.log_start_offset)),
     Measure("headrace_log_end_offset", "gauge", "Offset that the next record will get.", PARTITION, _per_partition(lambda p: p.log.log_end_offset)),
@@ -95,30 +98,45 @@ LATENCY = "headrace_request_seconds"
 LATENCY_DOC = "Time from a request's arrival to its answer, per API; a long poll's waiting included."
 
 
-class BrokerCollector:
-    """What prometheus_client asks at each scrape."""
+async def render(broker: Broker) -> str:
+    """All metrics in Prometheus' text format."""
+    parts: list[str] = []
+    for measure in METRICS:
+        name = f"{measure.name}_total" if measure.kind == "counter" else measure.name
+        parts.append(f"# HELP {name} {measure.doc}\n# TYPE {name} {measure.kind}\n")
+        # Taken at once, as what it is read from changes while others have their turn.
+        samples = list(measure.read(broker))
+        for begin in range(0, len(samples), LINES_AT_ONCE):
+            lines = [
+                f"{name}{_labels(measure.labels, values)} {value!r}\n"
+                for values, value in samples[begin : begin + LINES_AT_ONCE]
+            ]
+            parts.append("".join(lines))
+            await asyncio.sleep(0)
+    parts += _latency(broker)
+    return "".join(parts)
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
 
-    def collect(self) -> Iterator[Metric]:
-        for measure in METRICS:
-            family = (CounterMetricFamily if measure.kind == "counter" else GaugeMetricFamily)(
-                measure.name, measure.doc, labels=measure.labels
-            )
-            for labels, value in measure.read(self._broker):
-                family.add_metric(labels, value)
-            yield family
-        yield self._latency()
+def _latency(broker: Broker) -> Iterator[str]:
+    yield f"# HELP {LATENCY} {LATENCY_DOC}\n# TYPE {LATENCY} histogram\n"
+    for entry in broker.dispatcher.entries.values():
+        if not entry.requests:
+            continue
+        total = 0
+        for bound, count in zip([*map(repr, LATENCY_BUCKETS), "+Inf"], entry.buckets, strict=True):
+            total += count
+            yield f'{LATENCY}_bucket{{api="{entry.name}",le="{bound}"}} {total}\n'
+        yield f'{LATENCY}_sum{{api="{entry.name}"}} {entry.seconds!r}\n{LATENCY}_count{{api="{entry.name}"}} {total}\n'
 
-    def _latency(self) -> Metric:
-        family = HistogramMetricFamily(LATENCY, LATENCY_DOC, labels=("api",))
-        for entry in self._broker.dispatcher.entries.values():
-            if not entry.requests:
-                continue
-            total, buckets = 0, []
-            for bound, count in zip([*map(str, LATENCY_BUCKETS), "+Inf"], entry.buckets, strict=True):
-                total += count
-                buckets.append((bound, total))
-            family.add_metric((entry.name,), buckets, entry.seconds)
-        return family
+
+def _labels(names: tuple[str, ...], values: tuple[str, ...]) -> str:
+    if not names:
+        return ""
+    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in zip(names, values, strict=True)) + "}"
+
+
+def _escaped(value: str) -> str:
+    """Group ids and paths may hold anything."""
+    if value.isalnum():
+        return value
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

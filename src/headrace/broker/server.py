@@ -11,20 +11,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from headrace.broker import api, descriptors
+from headrace.broker import api, descriptors, startup
 from headrace.broker.dispatch import Dispatcher
 from headrace.broker.fetch_sessions import FetchSessions
 from headrace.broker.groups import Groups
 from headrace.broker.http import HttpServer
-from headrace.broker.listeners import ConnectionLimits, Listener
+from headrace.broker.listeners import ConnectionLimits, Listener, SocketOptions
 from headrace.broker.metadata import Metadata
 from headrace.broker.meters import Meters
 from headrace.broker.producer_ids import ProducerIds
+from headrace.broker.startup import StartError
 from headrace.broker.timers import Timers
 from headrace.clock import Clock
 from headrace.fs import Fs
@@ -35,20 +35,17 @@ from headrace.replica.replicas import ReplicaDirectory, Replicas
 from headrace.replica.topic_config import log_config
 from headrace.settings.broker import BrokerSettings
 from headrace.storage.directory import LogDirectory
-from headrace.wire.uuids import random_uuid, to_text
 
 if TYPE_CHECKING:
     from headrace.broker.api.fetch import Reading
 
 log = logging.getLogger("headrace.broker")
 
-READER_THREADS = 4
 DRAIN_SECONDS = 10.0
+"""How long a shutdown waits for requests that are being worked on: a slow disk may hold them up."""
+SLOW_READER_SECONDS = 0.5
+"""How long it waits for clients that do not take their answers."""
 Outcome = TypeVar("Outcome")
-
-
-class StartError(Exception):
-    """The broker cannot start; the text is one line that says what to do."""
 
 
 class Broker:
@@ -63,14 +60,16 @@ class Broker:
         self.fetch_sessions = FetchSessions(settings["max.incremental.fetch.session.cache.slots"])
         self.fetch_max_bytes: int = settings["fetch.max.bytes"]
         self.long_polls: set[Reading] = set()
-        self.supported_features = controller.SUPPORTED_FEATURES
         self.timers = Timers(self.clock)
-        self.limits = ConnectionLimits(
-            settings["max.connections"], settings["max.connections.per.ip"], settings.connections_per_ip
+        self.limits = ConnectionLimits()
+        options = SocketOptions(
+            settings["socket.listen.backlog.size"],
+            settings["socket.send.buffer.bytes"],
+            settings["socket.receive.buffer.bytes"],
         )
+        advertised = settings.advertised_listeners
         self.listeners = [
-            Listener(endpoint, settings.advertised_listeners.get(endpoint.name), self.limits)
-            for endpoint in settings.listeners
+            Listener(endpoint, advertised.get(endpoint.name), self.limits, options) for endpoint in settings.listeners
         ]
         self.dispatcher = Dispatcher(self, api.HANDLERS)
         self.http = HttpServer(self)
@@ -82,8 +81,12 @@ class Broker:
         self.replicas: Replicas
         self.groups: Groups
         self.producer_ids: ProducerIds
-        self._readers = ThreadPoolExecutor(READER_THREADS, thread_name_prefix="headrace-reader")
+        self._reader_threads = 0
+        self._readers: ThreadPoolExecutor
+        self._use_reader_threads(settings["num.io.threads"])
         self._directories: list[LogDirectory] = []
+        self._logs_open = False
+        self._tasks: set[asyncio.Task[None]] = set()
         self._stopping = True
 
     @property
@@ -116,14 +119,14 @@ class Broker:
         """Come up, or raise StartError with nothing left behind."""
         self.loop = asyncio.get_running_loop()
         try:
-            self._open_directories()
+            with startup.one_line():
+                self._open_directories()
             await self._bind()
-            await self._replay_metadata()
-            await self._open_logs()
+            with startup.one_line():
+                await self._replay_metadata()
+                await self._open_logs()
             self._start_timers()
-            await self._start_http()
-            for listener in self.listeners:
-                await listener.serve()
+            await self._serve()
             self._stopping = False
         except BaseException:
             await self._give_up()
@@ -137,37 +140,33 @@ class Broker:
         )
 
     def _open_directories(self) -> None:
-        paths = [Path(path).absolute() for path in self.settings.log_dirs]
-        cluster_id = None
         limit = descriptors.raise_limit()
-        cached = descriptors.cached_files(limit, self.settings["headrace.max.open.files"], len(paths))
-        for path in paths:
-            directory = LogDirectory.open(
-                path, node_id=self.node_id, fs=self.fs, clock=self.clock, max_open_files=cached
-            )
-            self._directories.append(directory)
-            if directory.cluster_id and cluster_id and directory.cluster_id != cluster_id:
-                raise StartError(
-                    f"{path} belongs to cluster {directory.cluster_id}, the directories before it to {cluster_id}; "
-                    "give directories of one cluster in log.dirs"
-                )
-            cluster_id = cluster_id or directory.cluster_id
-        cluster_id = cluster_id or to_text(random_uuid())
-        for directory in self._directories:
-            directory.format(cluster_id)
+        cached = descriptors.cached_files(limit, self.settings["headrace.max.open.files"], len(self.settings.log_dirs))
+        startup.open_directories(self.settings, self._directories, fs=self.fs, clock=self.clock, max_open_files=cached)
         self.descriptors = descriptors.Descriptors(limit, self._directories, lambda: self.limits.total)
         self.limits.descriptors = self.descriptors
         self.settings.partition_capacity = self.descriptors.partition_capacity
 
     async def _bind(self) -> None:
+        """Take all ports before any log is opened: a port in use must not cost a recovery at the next start."""
         for listener in self.listeners:
             try:
                 await listener.start(self.dispatcher)
             except OSError as error:
-                raise StartError(
-                    f"cannot listen on {listener.endpoint}: {error.strerror or error}. "
-                    "Stop what uses that address, or choose another with listeners (--port on the command line)."
-                ) from error
+                raise self._cannot_listen(listener, error) from error
+        try:
+            self.http.bind()
+        except OSError as error:
+            raise StartError(
+                f"cannot serve HTTP on {self.settings['headrace.http.host']}:{self.settings['headrace.http.port']}: "
+                f"{error.strerror or error}. Choose another with headrace.http.port (--http-port on the command line), or -1 for none."
+            ) from error
+
+    def _cannot_listen(self, listener: Listener, error: OSError) -> StartError:
+        return StartError(
+            f"cannot listen on {listener.endpoint}: {error.strerror or error}. "
+            "Stop what uses that address, or choose another with listeners (--port on the command line)."
+        )
 
     async def _replay_metadata(self) -> None:
         directory = self._directories[0]
@@ -175,7 +174,8 @@ class Broker:
             None, lambda: MetadataLog.open(directory, settings=self.settings, fs=self.fs, clock=self.clock)
         )
         self.metadata = Metadata(opened)
-        await self.metadata.change(lambda image: (controller.register_broker(image, self), None))
+        node = startup.registration(self.settings, self.listeners, self._directories)
+        await self.metadata.change(lambda image: (controller.on_register_broker(image, node), None))
         self.producer_ids = ProducerIds(
             lambda: self.metadata.change(lambda image: controller.allocate_producer_ids(image, self.node_id))
         )
@@ -186,10 +186,19 @@ class Broker:
             clock=self.clock,
             log_config=lambda image, topic: log_config(image, topic, self.settings),
             on_directory_failure=self._directory_failed,
+            node_id=self.node_id,
+            slow_append_ms=self.settings["headrace.slow.append.ms"],
         )
         await self.replicas.open(self.image)
+        self._logs_open = True
+        locations = list(self.replicas.locations())
+        await self.metadata.change(
+            lambda image: (controller.on_assign_directories(image, self.node_id, locations), None)
+        )
         self.metadata.replicas = self.replicas
         self.metadata.on_broker_configs = self._broker_configs_changed
+        self.metadata.on_failure = self.replicas.directories[0].fail
+        await self._use_settings()
         self.groups = Groups(self)
         await self.groups.start()
 
@@ -197,24 +206,34 @@ class Broker:
         settings, every = self.settings, self.timers.every
         every("retention", lambda: settings["log.retention.check.interval.ms"], self.replicas.apply_retention)
         every(
-            "recovery checkpoint",
-            lambda: settings["log.flush.offset.checkpoint.interval.ms"],
+            "checkpoints",
+            lambda: min(
+                settings["log.flush.offset.checkpoint.interval.ms"],
+                settings["log.flush.start.offset.checkpoint.interval.ms"],
+            ),
             self.replicas.write_checkpoints,
+        )
+        every(
+            "silent producers",
+            lambda: settings["producer.id.expiration.check.interval.ms"],
+            self.replicas.expire_producers,
         )
         every("deleted files", lambda: 1000, self.replicas.delete_expired)
         every("flush", lambda: min(settings["log.flush.scheduler.interval.ms"], 1000), self.replicas.flush_due)
         every("metadata snapshot", lambda: 60_000, self.metadata.snapshot_if_due)
-        every("idle connections", lambda: 10_000, self._close_idle_connections)
+        idle_ms = settings["connections.max.idle.ms"]
+        every("idle connections", lambda: max(100, min(10_000, idle_ms // 2)), self._close_idle_connections)
         self.timers.start()
 
-    async def _start_http(self) -> None:
-        try:
-            await self.http.start()
-        except OSError as error:
-            raise StartError(
-                f"cannot serve HTTP on port {self.settings['headrace.http.port']}: {error.strerror or error}. "
-                "Choose another with headrace.http.port, or -1 for none."
-            ) from error
+    async def _serve(self) -> None:
+        await self.http.start()
+        for listener in self.listeners:
+            try:
+                await listener.serve()
+            except OSError as error:
+                raise self._cannot_listen(listener, error) from error
+        if self.settings.unused:
+            log.warning("settings of Kafka without effect here: %s", ", ".join(sorted(self.settings.unused)))
 
     # While it runs.
 
@@ -229,11 +248,29 @@ class Broker:
 
     def _broker_configs_changed(self, image: ClusterImage) -> None:
         self.replicas.apply_configs(image, image.topics)
+        self._later(self._use_settings())
+
+    async def _use_settings(self) -> None:
+        """Follow settings that can change while the broker runs and that nobody asks for each time."""
         self.limits.max_connections = self.settings["max.connections"]
         self.limits.max_per_address = self.settings["max.connections.per.ip"]
+        self._use_reader_threads(self.settings["num.io.threads"])
+        await self.limits.use_overrides(self.settings.connections_per_ip)
+
+    def _use_reader_threads(self, count: int) -> None:
+        if count == self._reader_threads:
+            return
+        before = self._readers if self._reader_threads else None
+        self._reader_threads = count
+        self._readers = ThreadPoolExecutor(count, thread_name_prefix="headrace-reader")
+        if before is not None:
+            before.shutdown(wait=False)
 
     async def _close_idle_connections(self) -> None:
-        before = self.dispatcher.now() - self.settings["connections.max.idle.ms"] / 1000
+        limit_ms = self.settings["connections.max.idle.ms"]
+        if limit_ms < 0:
+            return
+        before = self.dispatcher.now() - limit_ms / 1000
         for listener in self.listeners:
             listener.close_idle(before)
 
@@ -241,6 +278,17 @@ class Broker:
         if directory.files is self._directories[0] or all(one.offline is not None for one in self._directories):
             log.critical("the broker stops: %s held what it cannot go on without (%s)", directory.files.path, error)
             self.failed.set()
+            return
+        online = [one.id for one in self.replicas.directories if one.files.offline is None]
+        self._later(
+            self.metadata.change(lambda image: (controller.on_directories_lost(image, self.node_id, online), None))
+        )
+
+    def _later(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run what nobody waits for; the reference keeps it from being collected half way."""
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     # Stop.
 
@@ -254,8 +302,10 @@ class Broker:
         await self.http.stop()
         await self.groups.stop()
         for listener in self.listeners:
+            listener.close_all()
+        await self.replicas.close(clean=not self.failed.is_set(), broker_epoch=self.image.brokers[self.node_id].epoch)
+        for listener in self.listeners:
             listener.abort_all()
-        await self.replicas.close(clean=not self.failed.is_set(), broker_epoch=self.image.offset)
         await self.metadata.close()
         self._release()
         log.info("broker %d stopped", self.node_id)
@@ -266,10 +316,10 @@ class Broker:
         for reading in tuple(self.long_polls):
             reading.stop_waiting()
         self.groups.stop_waiting()
-        deadline = self.loop.time() + DRAIN_SECONDS
-        while self.loop.time() < deadline:
-            busy = [one for listener in self.listeners for one in listener.connections if not one.idle]
-            if not busy:
+        begin = self.loop.time()
+        while (waited := self.loop.time() - begin) < DRAIN_SECONDS:
+            connections = [one for listener in self.listeners for one in listener.connections]
+            if not any(waited < SLOW_READER_SECONDS if one.unsent else not one.idle for one in connections):
                 return
             await asyncio.sleep(0.005)
 
@@ -279,8 +329,14 @@ class Broker:
             listener.abort_all()
         await self.timers.stop()
         await self.http.stop()
+        if hasattr(self, "groups"):
+            await self.groups.stop()
         if hasattr(self, "replicas"):
-            await self.replicas.close(clean=False, broker_epoch=-1)
+            self.replicas.give_up()
+            epoch = self.image.brokers[self.node_id].epoch
+            await self.replicas.close(clean=self._logs_open, broker_epoch=epoch)
+        if hasattr(self, "metadata"):
+            await self.metadata.close()
         self._release()
 
     def _release(self) -> None:

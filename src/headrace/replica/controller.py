@@ -9,30 +9,30 @@ from __future__ import annotations
 from headrace.replica.controller_brokers import (
     Registration,
     on_allocate_producer_ids,
+    on_assign_directories,
+    on_directories_lost,
     on_register_broker,
-    register_broker,
 )
 from headrace.replica.controller_configs import on_alter_configs, on_incremental_alter_configs
 from headrace.replica.controller_error import Refused
 from headrace.replica.controller_topics import on_create_partitions, on_create_topics, on_delete_topics
-from headrace.replica.features import IMPLEMENTED as SUPPORTED_FEATURES
 from headrace.replica.internal_topics import internal_topic, on_create_internal_topic
 
 allocate_producer_ids = on_allocate_producer_ids
 
 __all__ = [
-    "SUPPORTED_FEATURES",
     "Refused",
     "Registration",
     "allocate_producer_ids",
     "internal_topic",
     "on_allocate_producer_ids",
     "on_alter_configs",
+    "on_assign_directories",
     "on_create_internal_topic",
     "on_create_partitions",
     "on_create_topics",
     "on_delete_topics",
+    "on_directories_lost",
     "on_incremental_alter_configs",
     "on_register_broker",
-    "register_broker",
 ]

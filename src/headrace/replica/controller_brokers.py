@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from headrace.replica.delta import UNCHANGED_LEADER
-from headrace.replica.features import IMPLEMENTED
-from headrace.replica.image import NO_LEADER, ClusterImage, PartitionImage
+from headrace.replica.features import DIRECTORY_ASSIGNMENT, IMPLEMENTED, METADATA_VERSION
+from headrace.replica.image import NO_LEADER, UNASSIGNED_DIRECTORY, ClusterImage, PartitionImage
 from headrace.settings.listeners import PROTOCOLS, Listener
-from headrace.storage.checkpoint import CLEAN_SHUTDOWN
 from headrace.wire.records.metadata import (
     BrokerEndpoint,
     BrokerFeature,
+    BrokerRegistrationChangeRecord,
     ControllerEndpoint,
     ControllerFeature,
     PartitionChangeRecord,
@@ -22,7 +21,7 @@ from headrace.wire.records.metadata import (
     RegisterControllerRecord,
 )
 from headrace.wire.schema import Message
-from headrace.wire.uuids import from_text, random_uuid
+from headrace.wire.uuids import random_uuid
 
 PRODUCER_ID_BLOCK = 1000
 
@@ -119,6 +118,42 @@ def _election(partition: PartitionImage, node: Registration) -> PartitionChangeR
     )
 
 
+def on_directories_lost(image: ClusterImage, node_id: int, online: Sequence[bytes]) -> list[Message]:
+    """A broker's disk failed: nothing new may be placed there until the broker registers again."""
+    broker = image.brokers.get(node_id)
+    # An empty list would say that nothing changed; without any directory the broker is about to end anyway.
+    if broker is None or not online or set(broker.log_dirs) == set(online) or not _assigns_directories(image):
+        return []
+    return [BrokerRegistrationChangeRecord(broker_id=node_id, broker_epoch=broker.epoch, log_dirs=sorted(online))]
+
+
+def on_assign_directories(
+    image: ClusterImage, node_id: int, found: Iterable[tuple[bytes, int, bytes]]
+) -> list[Message]:
+    """A broker tells in which directory (last) it has partitions (topic id, index); a record for each that says otherwise.
+
+    That is so for partitions of a directory formatted by an Apache Kafka with several, or of a disk that was replaced.
+    """
+    records: list[Message] = []
+    if not _assigns_directories(image):
+        return records
+    for topic_id, index, directory in found:
+        topic = image.topics_by_id.get(topic_id)
+        partition = topic.partition(index) if topic is not None else None
+        if partition is None or node_id not in partition.replicas:
+            continue
+        slot = partition.replicas.index(node_id)
+        directories = list(partition.directories) or [UNASSIGNED_DIRECTORY] * len(partition.replicas)
+        if directories[slot] != directory:
+            directories[slot] = directory
+            records.append(PartitionChangeRecord(partition_id=index, topic_id=topic_id, directories=directories))
+    return records
+
+
+def _assigns_directories(image: ClusterImage) -> bool:
+    return image.features.get(METADATA_VERSION, 0) >= DIRECTORY_ASSIGNMENT
+
+
 def on_allocate_producer_ids(image: ClusterImage, node_id: int) -> tuple[list[Message], tuple[int, int]]:
     """A block of producer ids for a broker: (first, how many)."""
     first = image.next_producer_id
@@ -132,20 +167,3 @@ def on_allocate_producer_ids(image: ClusterImage, node_id: int) -> tuple[list[Me
 
 
 assert PartitionChangeRecord.FIELDS["leader"].default == UNCHANGED_LEADER
-
-
-def register_broker(image: ClusterImage, broker: Any) -> list[Message]:
-    """`on_register_broker` for a `Broker` that has bound its ports and opened its directories."""
-    settings = broker.settings
-    directories = broker._directories
-    return on_register_broker(
-        image,
-        Registration(
-            node_id=broker.node_id,
-            listeners=[one.advertised for one in broker.listeners],
-            controller_listener=settings.controller_listener,
-            log_dirs=[from_text(directory.directory_id) for directory in directories],
-            rack=settings["broker.rack"],
-            clean=all(directory.fs.exists(str(directory.path / CLEAN_SHUTDOWN)) for directory in directories),
-        ),
-    )

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 
 from headrace.replica.controller_configs import checked_topic_configs
 from headrace.replica.controller_error import Refused
-from headrace.replica.image import TOPIC_RESOURCE, BrokerImage, ClusterImage, TopicImage, directory_of, unified_name
+from headrace.replica.directory_choice import DirectoryChoice
+from headrace.replica.image import TOPIC_RESOURCE, BrokerImage, ClusterImage, TopicImage, unified_name
 from headrace.replica.topic_names import CLUSTER_METADATA, topic_name_problem
 from headrace.settings import BrokerSettings
 from headrace.settings.describe import describe_topic
@@ -79,6 +80,7 @@ class _Creation:
         self._similar = dict[str, str]()
         self._topics = len(image.topics)
         self._partitions = image.partition_count
+        self._directories = DirectoryChoice(image)
 
     def create(self, topic: CreatableTopic) -> tuple[list[Message], CreatableTopicResult]:
         self._check_name(topic.name)
@@ -93,7 +95,7 @@ class _Creation:
             ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name=topic.name, name=name, value=value)
             for name, value in sorted(values.items())
         ]
-        records += partition_records(topic_id, 0, assignments, self._image)
+        records += partition_records(topic_id, 0, assignments, self._image, self._directories)
         result = CreatableTopicResult(
             name=topic.name,
             topic_id=topic_id,
@@ -237,11 +239,12 @@ def on_create_partitions(
     records: list[Message] = []
     results = []
     total = image.partition_count
+    directories = DirectoryChoice(image)
     for topic in {topic.name: topic for topic in request.topics}.values():
         try:
             if names[topic.name] > 1:
                 raise Refused(ErrorCode.INVALID_REQUEST, f"The request names topic {topic.name!r} more than once.")
-            made = _more_partitions(image, topic)
+            made = _more_partitions(image, topic, directories)
             check_partition_limit(total + len(made), settings)
         except Refused as refused:
             result = CreatePartitionsTopicResult(
@@ -255,7 +258,9 @@ def on_create_partitions(
     return [] if request.validate_only else records, CreatePartitionsResponse(results=results)
 
 
-def _more_partitions(image: ClusterImage, request: CreatePartitionsTopic) -> list[Message]:
+def _more_partitions(
+    image: ClusterImage, request: CreatePartitionsTopic, directories: DirectoryChoice
+) -> list[Message]:
     topic = image.topics.get(request.name)
     if topic is None:
         raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -279,7 +284,7 @@ def _more_partitions(image: ClusterImage, request: CreatePartitionsTopic) -> lis
                 f"{additional} partitions are to be added, and {len(assignments)} assignments are given.",
             )
         check_assignments(assignments, image, factor)
-    return partition_records(topic.id, has, assignments, image)
+    return partition_records(topic.id, has, assignments, image, directories)
 
 
 def place(first: int, count: int, factor: int, brokers: Sequence[BrokerImage]) -> Assignments:
@@ -314,7 +319,9 @@ def check_assignments(assignments: Assignments, image: ClusterImage, factor: int
         raise Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, problem)
 
 
-def partition_records(topic_id: bytes, first: int, assignments: Assignments, image: ClusterImage) -> list[Message]:
+def partition_records(
+    topic_id: bytes, first: int, assignments: Assignments, image: ClusterImage, directories: DirectoryChoice
+) -> list[Message]:
     """Records of new partitions: every active replica in sync, the first of them the leader."""
     records: list[Message] = []
     for index, replicas in enumerate(assignments, first):
@@ -328,7 +335,7 @@ def partition_records(topic_id: bytes, first: int, assignments: Assignments, ima
                 leader=isr[0],
                 leader_epoch=0,
                 partition_epoch=0,
-                directories=[directory_of(image.brokers[replica]) for replica in replicas],
+                directories=[directories.choose(image.brokers[replica]) for replica in replicas],
             )
         )
     return records

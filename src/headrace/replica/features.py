@@ -13,6 +13,9 @@ METADATA_VERSION = "metadata.version"
 KRAFT_VERSION = "kraft.version"
 ELIGIBLE_LEADER_REPLICAS = "eligible.leader.replicas.version"
 
+# The metadata.version (3.7-IV2) from which on partitions say in which log directory they are.
+DIRECTORY_ASSIGNMENT = 17
+
 # Kafka 4.3's ranges. metadata.version 7 is 3.3-IV3, 30 is 4.3-IV0.
 KNOWN: dict[str, tuple[int, int]] = {
     METADATA_VERSION: (7, 30),

@@ -146,8 +146,3 @@ def unified_name(topic: str) -> str | None:
 
 def ints(values: Sequence[int] | None) -> tuple[int, ...]:
     return tuple(values) if values else ()
-
-
-def directory_of(broker: BrokerImage) -> bytes:
-    """The directory of a broker's new replica: its only one, else unassigned, for the broker to choose and tell."""
-    return broker.log_dirs[0] if len(broker.log_dirs) == 1 else UNASSIGNED_DIRECTORY

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sized
 from concurrent.futures import Future as ThreadFuture
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from headrace.clock import Clock
-from headrace.replica.image import ClusterImage, TopicImage
+from headrace.replica.image import ClusterImage, PartitionImage, TopicImage
 from headrace.replica.partition import Partition
 from headrace.replica.writer import DirectoryWriter
 from headrace.storage.config import LogConfig
 from headrace.storage.directory import LogDirectory
 from headrace.storage.log import Log
+from headrace.wire.uuids import from_text
 
 log = logging.getLogger("headrace.replica")
 
@@ -31,10 +32,15 @@ class ReplicaDirectory:
     """One log directory at work: its files, its threads, the partitions it holds."""
 
     def __init__(
-        self, files: LogDirectory, loop: asyncio.AbstractEventLoop, failed: Callable[[ReplicaDirectory, OSError], None]
+        self,
+        files: LogDirectory,
+        loop: asyncio.AbstractEventLoop,
+        failed: Callable[[ReplicaDirectory, OSError], None],
+        slow_append_ms: int,
     ) -> None:
         self.files = files
-        self.writer = DirectoryWriter(files.path.name, loop)
+        self.id = from_text(files.directory_id or "")
+        self.writer = DirectoryWriter(files.path.name, loop, slow_append_ms)
         self.background = ThreadPoolExecutor(1, thread_name_prefix=f"headrace-disk-{files.path.name}")
         self.partitions: set[Partition] = set()
         self._loop = loop
@@ -86,13 +92,19 @@ class Replicas:
         clock: Clock,
         log_config: Callable[[ClusterImage, str], LogConfig],
         on_directory_failure: Callable[[ReplicaDirectory, OSError], None],
+        node_id: int,
+        slow_append_ms: int,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._clock = clock
         self._log_config = log_config
         self.topics: dict[str, Partitions] = {}
         self.topics_by_id: dict[bytes, Partitions] = {}
-        self.directories = [ReplicaDirectory(files, self._loop, on_directory_failure) for files in directories]
+        self.directories = [
+            ReplicaDirectory(files, self._loop, on_directory_failure, slow_append_ms) for files in directories
+        ]
+        self._node_id = node_id
+        self._giving_up = False
 
     def get(self, topic: str, partition: int) -> Partition | None:
         partitions = self.topics.get(topic)
@@ -123,7 +135,18 @@ class Replicas:
         for directory in self.directories:
             for partition in directory.partitions:
                 self._add(partition)
+        self._warn_of_lost(image)
         await self._create_missing(image, image.topics.values())
+
+    def locations(self) -> Iterable[tuple[bytes, int, bytes]]:
+        """Topic id, partition and directory id of every partition, for the metadata to say the same."""
+        for directory in self.directories:
+            for partition in directory.partitions:
+                yield partition.topic_id, partition.partition, directory.id
+
+    def give_up(self) -> None:
+        """The start is called off: open no further logs."""
+        self._giving_up = True
 
     async def apply(self, image: ClusterImage, created: Iterable[str], deleted: Iterable[tuple[str, bytes]]) -> None:
         """Follow a metadata change: create and delete logs. Returns when the disks show it."""
@@ -170,6 +193,15 @@ class Replicas:
             if directory.files.offline is None:
                 await self._loop.run_in_executor(directory.background, directory.delete_expired, now_ms)
 
+    async def expire_producers(self) -> None:
+        """Forget idempotent producers that were silent for producer.id.expiration.ms."""
+        now_ms = self._clock.now_ms()
+        for position, partition in enumerate(tuple(self.all())):
+            if not partition.offline:
+                partition.log.producers.expire(now_ms, partition.log.config.producer_id_expiration_ms)
+            if position % 200 == 199:
+                await asyncio.sleep(0)
+
     async def write_checkpoints(self) -> None:
         """Recovery points and log starts, so that the next start knows what is safe on disk."""
         for directory in self.directories:
@@ -211,9 +243,16 @@ class Replicas:
     def _open_directory(self, directory: ReplicaDirectory, image: ClusterImage) -> None:
         configs: dict[str, LogConfig] = {}
         for found in directory.files.list_logs():
+            if self._giving_up:
+                return
             topic = image.topics.get(found.topic)
             if topic is None or topic.id != found.topic_id or found.partition >= len(topic.partitions):
                 log.warning("%s is not in the cluster metadata; it is set aside, not deleted", found.path)
+                directory.files.set_aside(found)
+                continue
+            assigned = self._assigned(topic.partitions[found.partition])
+            if assigned not in (None, directory) and assigned.files.find_log(found.topic, found.partition):
+                log.error("%s is also in %s, where it belongs; this one is set aside", found.path, assigned.files.path)
                 directory.files.set_aside(found)
                 continue
             config = configs.get(found.topic)
@@ -222,25 +261,62 @@ class Replicas:
             opened = directory.files.open_log(found, config, defer=directory.defer)
             self._partition(directory, opened, topic.partitions[found.partition].leader_epoch)
 
+    def _warn_of_lost(self, image: ClusterImage) -> None:
+        lost = [
+            f"{topic.name}-{partition.partition}"
+            for topic in image.topics.values()
+            for partition in topic.partitions
+            if self._node_id in partition.replicas and self.get(topic.name, partition.partition) is None
+        ]
+        if lost:
+            log.error(
+                "%d partitions have no log in any directory of log.dirs and start empty: %s%s",
+                len(lost),
+                ", ".join(lost[:10]),
+                ", ..." if len(lost) > 10 else "",
+            )
+
     async def _create_missing(self, image: ClusterImage, topics: Iterable[TopicImage]) -> None:
         wanted: dict[ReplicaDirectory, list[tuple[TopicImage, int, LogConfig]]] = {}
-        online = [directory for directory in self.directories if directory.files.offline is None]
-        if not online:
-            return
-        load = {directory: len(directory.partitions) for directory in online}
         for topic in topics:
             present = self.topics_by_id.get(topic.id, {})
             config: LogConfig | None = None
             for partition in topic.partitions:
                 if partition.partition not in present:
-                    config = config or self._log_config(image, topic.name)
-                    directory = min(load, key=load.__getitem__)
-                    load[directory] += 1
-                    wanted.setdefault(directory, []).append((topic, partition.partition, config))
+                    directory = self._place_of(partition, wanted)
+                    if directory is not None:
+                        config = config or self._log_config(image, topic.name)
+                        wanted.setdefault(directory, []).append((topic, partition.partition, config))
         for directory, missing in wanted.items():
-            made = await self._loop.run_in_executor(directory.background, self._create_logs, directory, missing)
+            try:
+                made = await self._loop.run_in_executor(directory.background, self._create_logs, directory, missing)
+            except OSError as error:
+                directory.fail(error)
+                continue
             for partition in made:
                 self._add(partition)
+
+    def _place_of(
+        self, partition: PartitionImage, planned: Mapping[ReplicaDirectory, Sized]
+    ) -> ReplicaDirectory | None:
+        """Where a partition that has no log yet gets one: where its record says, else where the fewest are.
+
+        A directory that is not among ours was taken away for good: like Kafka, the partition starts anew elsewhere.
+        """
+        if self._node_id not in partition.replicas:
+            return None
+        assigned = self._assigned(partition)
+        if assigned is not None:
+            return assigned if assigned.files.offline is None else None
+        online = [directory for directory in self.directories if directory.files.offline is None]
+        return min(online, key=lambda one: len(one.partitions) + len(planned.get(one, ())), default=None)
+
+    def _assigned(self, partition: PartitionImage) -> ReplicaDirectory | None:
+        """The directory of ours that the metadata names for this node's replica."""
+        for replica, directory_id in zip(partition.replicas, partition.directories, strict=False):
+            if replica == self._node_id:
+                return next((one for one in self.directories if one.id == directory_id), None)
+        return None
 
     def _create_logs(
         self, directory: ReplicaDirectory, missing: list[tuple[TopicImage, int, LogConfig]]

@@ -17,7 +17,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from headrace.fs import Fs
-from headrace.replica.features import ELIGIBLE_LEADER_REPLICAS, KRAFT_VERSION, METADATA_VERSION, UnknownMetadata
+from headrace.replica.features import (
+    DIRECTORY_ASSIGNMENT,
+    ELIGIBLE_LEADER_REPLICAS,
+    KRAFT_VERSION,
+    METADATA_VERSION,
+    UnknownMetadata,
+)
 from headrace.replica.image import BrokerImage, ClusterImage, TopicImage
 from headrace.wire.batch import Record, check_crc, decode_records, encode_batch, iter_batches
 from headrace.wire.errors import WireError
@@ -32,6 +38,7 @@ from headrace.wire.records.control import (
     encode_control,
 )
 from headrace.wire.records.metadata import (
+    BrokerRegistrationChangeRecord,
     ConfigRecord,
     FeatureLevelRecord,
     PartitionChangeRecord,
@@ -51,7 +58,6 @@ _MAX_BATCH_BYTES = 1024 * 1024
 
 # Levels of metadata.version at which records grew.
 _CORDONED_DIRECTORIES = 30
-_DIRECTORY_ASSIGNMENT = 17
 _ZK_MIGRATION = 8
 
 
@@ -83,11 +89,15 @@ def record_version(record: Message, image: ClusterImage) -> int:
     if isinstance(record, PartitionRecord | PartitionChangeRecord):
         if image.features.get(ELIGIBLE_LEADER_REPLICAS, 0):
             return 2
-        return 1 if level >= _DIRECTORY_ASSIGNMENT else 0
+        return 1 if level >= DIRECTORY_ASSIGNMENT else 0
+    if isinstance(record, BrokerRegistrationChangeRecord):
+        if level >= _CORDONED_DIRECTORIES:
+            return 3
+        return 2 if level >= DIRECTORY_ASSIGNMENT else 1
     if isinstance(record, RegisterBrokerRecord):
         if level >= _CORDONED_DIRECTORIES:
             return 4
-        if level >= _DIRECTORY_ASSIGNMENT:
+        if level >= DIRECTORY_ASSIGNMENT:
             return 3
         return 2 if level >= _ZK_MIGRATION else 1
     return record.MAX_VERSION

@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 from headrace.storage.log import Reservation
 
-SLOW_WRITE_SECONDS = 0.005
+SLOW_WRITE_MS = 5
 FAST_WRITE_SECONDS = 0.001
 FAST_WRITES_TO_RETURN = 64
 
@@ -28,8 +28,9 @@ Done = Callable[[OSError | None], None]
 class DirectoryWriter:
     """Decides where the next write to this directory runs."""
 
-    def __init__(self, name: str, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, name: str, loop: asyncio.AbstractEventLoop, slow_write_ms: int = SLOW_WRITE_MS) -> None:
         self.name = name
+        self.slow_seconds = slow_write_ms / 1000
         self.slow = False
         """While set, every append to this directory goes through `submit`."""
         self.slow_writes = 0
@@ -41,7 +42,7 @@ class DirectoryWriter:
 
     def note_inline(self, seconds: float) -> None:
         """Take notice of how long a write on the loop took."""
-        if seconds > SLOW_WRITE_SECONDS:
+        if seconds > self.slow_seconds:
             self.slow = True
             self.slow_writes += 1
             self._fast_run = 0
@@ -78,7 +79,7 @@ class DirectoryWriter:
             self._fast_run += 1
         else:
             self._fast_run = 0
-            self.slow_writes += seconds > SLOW_WRITE_SECONDS
+            self.slow_writes += seconds > self.slow_seconds
         if self._pending == 0 and self._fast_run >= FAST_WRITES_TO_RETURN:
             self.slow = False
         done(error)

@@ -182,6 +182,8 @@ def _check_together(settings: BrokerSettings) -> None:
             raise SettingError(name, "'0' would delete everything at once; it must be -1 (for ever) or at least 1")
     if settings["group.min.session.timeout.ms"] > settings["group.max.session.timeout.ms"]:
         raise SettingError("group.min.session.timeout.ms", "is larger than group.max.session.timeout.ms")
+    if "broker" not in settings["process.roles"]:
+        raise SettingError("process.roles", "leaves out broker; a controller without clients does not exist so far")
     metadata_dir = settings["metadata.log.dir"]
     if metadata_dir is not None and metadata_dir != settings.log_dirs[0]:
         raise SettingError(

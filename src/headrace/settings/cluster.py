@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.settings.definition import INT_MAX, AtLeast, Items, Setting, Type, Update
+from headrace.settings.definition import INT_MAX, AtLeast, Items, Setting, Type
 
 SETTINGS = (
     Setting(
@@ -18,7 +18,7 @@ SETTINGS = (
         "process.roles",
         Type.LIST,
         ["broker", "controller"],
-        "Taken as Kafka's files have it. A single node is broker and controller in one, whatever this says.",
+        "A single node is broker and controller in one. Without broker in this list, which serves no clients, it does not start.",
         Items(("broker", "controller"), may_be_empty=False),
         "high",
     ),
@@ -93,21 +93,6 @@ SETTINGS = (
         "Old metadata segments and snapshots go once they are older than this. Negative sets no limit.",
         None,
         "high",
-    ),
-    Setting(
-        "controlled.shutdown.enable",
-        Type.BOOLEAN,
-        True,
-        "Taken for Kafka's files. A single node always finishes its work, flushes and marks its directories clean.",
-    ),
-    Setting(
-        "background.threads",
-        Type.INT,
-        10,
-        "How many threads do the work that nobody waits for: deletions, checkpoints, snapshots.",
-        AtLeast(1),
-        "high",
-        Update.CLUSTER_WIDE,
     ),
     Setting(
         "headrace.max.topics",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from ipaddress import ip_address
 from typing import NamedTuple
 
 from headrace.settings.definition import SettingError
@@ -62,11 +63,33 @@ def _check_distinct(setting: str, listeners: list[Listener]) -> None:
 
 
 def parse_ip_overrides(setting: str, text: str) -> dict[str, int]:
-    """`host:count,host:count`; an IPv6 host keeps its colons, the count is after the last one."""
+    """`host:count,host:count`; an IPv6 address keeps its colons, the count is after the last one."""
     result: dict[str, int] = {}
     for item in filter(None, (part.strip() for part in text.split(","))):
         host, separator, count = item.rpartition(":")
         if not separator or not host or not count.strip().isdigit():
             raise SettingError(setting, f"{item!r} is not host:count")
-        result[host.strip().strip("[]")] = int(count)
+        result[_plain(host.strip().strip("[]"))] = int(count)
     return result
+
+
+def _plain(host: str) -> str:
+    """An address as sockets print it; a name as it is."""
+    try:
+        return str(ip_address(host))
+    except ValueError:
+        return host
+
+
+class HostCounts:
+    """A bound on a text: it must be a list of host:count."""
+
+    def problem(self, value: str) -> str | None:
+        try:
+            parse_ip_overrides("", value)
+        except SettingError:
+            return f"must be {self}"
+        return None
+
+    def __str__(self) -> str:
+        return "a list of host:count"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headrace.settings.definition import INT_MAX, AtLeast, Between, Items, Setting, Type, Update
+from headrace.settings.listeners import HostCounts
 
 SETTINGS = (
     Setting(
@@ -48,24 +49,24 @@ SETTINGS = (
     Setting(
         "socket.send.buffer.bytes",
         Type.INT,
-        100 * 1024,
-        "Send buffer of client sockets (SO_SNDBUF); -1 leaves it to the operating system.",
+        -1,
+        "Send buffer of client sockets (SO_SNDBUF); -1 leaves it to the operating system. (Apache Kafka's default is 102400.)",
         AtLeast(-1),
         "high",
     ),
     Setting(
         "socket.receive.buffer.bytes",
         Type.INT,
-        100 * 1024,
-        "Receive buffer of client sockets (SO_RCVBUF); -1 leaves it to the operating system.",
+        -1,
+        "Receive buffer of client sockets (SO_RCVBUF); -1 leaves it to the operating system. (Apache Kafka's default is 102400.)",
         AtLeast(-1),
         "high",
     ),
     Setting(
         "socket.listen.backlog.size",
         Type.INT,
-        50,
-        "How many connections the operating system may hold before the broker accepts them.",
+        1024,
+        "How many connections the operating system may hold before the broker accepts them. (Apache Kafka's default is 50.)",
         AtLeast(1),
     ),
     Setting(
@@ -88,7 +89,8 @@ SETTINGS = (
         "max.connections.per.ip.overrides",
         Type.STRING,
         "",
-        "Other limits for some addresses: host:count, several with commas.",
+        "Other limits for some addresses: host:count, several with commas. Names are looked up when this is set.",
+        HostCounts(),
         update=Update.CLUSTER_WIDE,
     ),
     Setting(
@@ -103,22 +105,6 @@ SETTINGS = (
         -1,
         "How many bytes of requests may wait or be worked on before the broker stops reading from sockets. -1 sets no limit beyond "
         "headrace.max.inflight.bytes.",
-    ),
-    Setting(
-        "queued.max.requests",
-        Type.INT,
-        500,
-        "How many requests of one connection may wait before the broker stops reading from it.",
-        AtLeast(1),
-        "high",
-    ),
-    Setting(
-        "request.timeout.ms",
-        Type.INT,
-        30000,
-        "How long the broker waits for other nodes, and longest for work that it started itself.",
-        AtLeast(1),
-        "high",
     ),
     Setting(
         "fetch.max.bytes",
@@ -142,19 +128,10 @@ SETTINGS = (
         AtLeast(1),
     ),
     Setting(
-        "num.network.threads",
-        Type.INT,
-        3,
-        "Taken for Kafka's tools. One event loop serves all connections, whatever this says.",
-        AtLeast(1),
-        "high",
-        Update.CLUSTER_WIDE,
-    ),
-    Setting(
         "num.io.threads",
         Type.INT,
         8,
-        "How many threads wait for disks on behalf of the event loop: cold reads, forced writes, recovery.",
+        "How many threads read from disks on behalf of the event loop what is not in the page cache.",
         AtLeast(1),
         "high",
         Update.CLUSTER_WIDE,
@@ -179,12 +156,5 @@ SETTINGS = (
         "How many bytes of requests and unsent responses the broker holds in memory before it stops reading from sockets.",
         AtLeast(1024 * 1024),
         "high",
-    ),
-    Setting(
-        "headrace.connection.max.outgoing.bytes",
-        Type.LONG,
-        64 * 1024 * 1024,
-        "How many bytes of responses may wait for one slow reader before no more requests of its connection are read.",
-        AtLeast(64 * 1024),
     ),
 )

@@ -12,6 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from headrace.broker.context import RequestContext
+from headrace.replica import features
 from headrace.wire.apis import APIS
 from headrace.wire.errors import ErrorCode
 from headrace.wire.frame import encode_response_parts
@@ -36,19 +37,17 @@ def handle(broker: Broker, request: ApiVersionsRequest, context: RequestContext)
         SOFTWARE.fullmatch(request.client_software_name) and SOFTWARE.fullmatch(request.client_software_version)
     ):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST, api_keys=_api_keys(broker))
-    features = broker.supported_features
     return ApiVersionsResponse(
         api_keys=_api_keys(broker),
         supported_features=[
             SupportedFeatureKey(name=name, min_version=low, max_version=high)
-            for name, (low, high) in sorted(features.items())
+            for name, (low, high) in sorted(features.IMPLEMENTED.items())
             if low > 0 or context.api_version >= 4  # older clients take a lower bound of 0 for an error
         ],
         finalized_features_epoch=broker.image.offset,
         finalized_features=[
             FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)
-            for name, level in sorted(broker.image.features.items())
-            if level > 0
+            for name, level in sorted(features.advertised(broker.image.features).items())
         ],
     )
 

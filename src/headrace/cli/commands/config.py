@@ -57,7 +57,7 @@ def describe(
     "set",
     examples=(
         "headrace config set retention.ms=3600000 --topic orders",
-        "headrace config set log.cleaner.threads=2 --broker 1",
+        "headrace config set max.connections=1000 --broker 1",
     ),
 )
 def assign(
