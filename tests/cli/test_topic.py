@@ -38,7 +38,7 @@ def test_sizes_and_records_are_shown(cli: Run, topic: str) -> None:
     assert [p["records"] for p in described["partitions"]] == [0, 1, 0]
     assert described["partitions"][1]["bytes"] > 1000
     text = cli("topic", "describe", topic)
-    assert f"{topic}  3 partitions, 1 records" in text.out
+    assert f"{topic}  3 partitions, 1 record\n" in text.out
     assert "PARTITION" in text.out
 
 

@@ -8,9 +8,10 @@ import time
 from pathlib import Path
 
 import pytest
+from confluent_kafka import TopicPartition
 
 from headrace.settings import SettingError
-from headrace.testing import LocalBroker, ManualClock, broker
+from headrace.testing import LocalBroker, ManualClock, broker, wait_until
 
 
 def test_a_record_goes_in_and_comes_out() -> None:
@@ -74,6 +75,22 @@ def test_the_clock_is_the_tests() -> None:
         first, second = b.records("stamped", 2)
     assert first.timestamp()[1] == 1_700_000_000_000
     assert second.timestamp()[1] == 1_700_003_600_000
+
+
+def test_a_week_passes_in_a_moment() -> None:
+    clock = ManualClock()
+    with broker(clock=clock, log_retention_check_interval_ms=1000) as b:
+        b.create_topic("orders")
+        b.produce("orders", ["old"])
+        consumer = b.consumer()
+
+        def start() -> int:
+            return consumer.get_watermark_offsets(TopicPartition("orders", 0), timeout=10)[0]
+
+        assert start() == 0
+        clock.advance(8 * 24 * 3_600_000)
+        wait_until(start, message="retention")
+        consumer.close()
 
 
 async def _loop_thread(_server: object) -> str:

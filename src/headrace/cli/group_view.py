@@ -8,6 +8,7 @@ from typing import Any
 
 from headrace.cli.cluster import Cluster
 from headrace.cli.errors import CliError, unknown_group
+from headrace.cli.output import counted
 from headrace.cli.positions import Partition
 
 
@@ -138,6 +139,6 @@ def require_inactive(name: str, description: Any) -> None:
     """Offsets of a group move only while nobody reads."""
     if description.members:
         raise CliError(
-            f"Group '{name}' has {len(description.members)} active member(s)",
+            f"Group '{name}' has {counted(len(description.members), 'active member')}",
             f"Stop them first; `headrace group describe {name}` shows them",
         )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headrace.cli.errors import from_kafka
-from headrace.cli.output import PATIENCE_S, print_json, say
+from headrace.cli.output import PATIENCE_S, counted, print_json, say
 from headrace.cli.records_in import NewRecord
 
 
@@ -92,7 +92,6 @@ class Sending:
             }
             print_json({"topic": self.topic, "sent": self.delivered, "failed": self.failures, "partitions": partitions})
         elif sys.stderr.isatty() and not self.failures:
-            plural = "" if self.delivered == 1 else "s"
-            say(f"{self.delivered:,} record{plural} sent to {self.topic}")
+            say(f"{counted(self.delivered, 'record')} sent to {self.topic}")
         if self.failures:
             raise from_kafka(self.first_error, f"{self.failures:,} of {self.sent:,} records were not delivered")

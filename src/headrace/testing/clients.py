@@ -22,6 +22,10 @@ class Clients:
 
     bootstrap_servers: str
 
+    def _timestamp_ms(self) -> int:
+        """The time of records that `produce` sends; 0 is the client's own clock."""
+        return 0
+
     def producer(self, **config: Any) -> Producer:
         """A producer of this broker; keywords are librdkafka settings with underscores (`linger_ms=0`)."""
         return client.producer(self.bootstrap_servers, dotted(config))
@@ -46,11 +50,16 @@ class Clients:
     def produce(self, topic: str, values: Iterable[bytes | str | tuple[Any, Any]], **config: Any) -> int:
         """Send values, or (key, value) pairs, and return how many were acknowledged once all of them are."""
         failures: list[Any] = []
+
+        def on_delivery(error: Any, _message: Any) -> None:
+            if error is not None:
+                failures.append(error)
+
         producer = self.producer(**config)
         sent = 0
         for item in values:
             key, value = item if isinstance(item, tuple) else (None, item)
-            producer.produce(topic, value, key, on_delivery=lambda error, _: failures.append(error) if error else None)
+            producer.produce(topic, value, key, on_delivery=on_delivery, timestamp=self._timestamp_ms())
             producer.poll(0)
             sent += 1
         left = producer.flush(30)

@@ -1,4 +1,4 @@
-"""The pytest fixtures that come with Headrace. pytest loads this file in every run, so it imports nothing of Headrace by itself.
+"""The pytest fixtures that come with Headrace. pytest loads this file in every run, so it brings neither broker nor client along.
 
 - `headrace_broker`: a fresh broker for one test.
 - `headrace_shared_broker`: one broker for the whole run; cheaper when tests use topics of their own.

@@ -135,6 +135,11 @@ def _document(cluster: Cluster, load: Any, produced: Any, consumed: Any, latency
 
 
 def _print(cluster: Cluster, load: Any, produced: Any, consumed: Any, latency: Any) -> None:
+    out = console()
+    out.print(
+        f"{load.records:,} records of {size(load.size)}, {load.partitions} partitions, acks={load.acks}, "
+        f"compression={load.compression}, at {cluster.bootstrap_servers}"
+    )
     print_table(
         ("", ">RECORDS/S", ">THROUGHPUT", ">SECONDS", ">CLIENT CPU"),
         [
@@ -147,15 +152,9 @@ def _print(cluster: Cluster, load: Any, produced: Any, consumed: Any, latency: A
             )
             for title, r in (("produce", produced), ("consume", consumed))
         ],
-        title=f"{load.records:,} records of {size(load.size)}, {load.partitions} partitions, acks={load.acks}, "
-        f"compression={load.compression}, at {cluster.bootstrap_servers}",
     )
-    if latency is not None:
-        print_table(
-            (">P50", ">P90", ">P99", ">MAX"),
-            [
-                [f"{latency.percentile(share):.2f} ms" for share in (0.5, 0.9, 0.99)]
-                + [f"{max(latency.samples_ms):.2f} ms"]
-            ],
-            title=f"end-to-end latency at {latency.rate:,} records/s",
-        )
+    if latency is None:
+        return
+    out.print(f"End-to-end latency at {latency.rate:,} records/s")
+    shares = [f"{latency.percentile(share):.2f} ms" for share in (0.5, 0.9, 0.99)]
+    print_table((">P50", ">P90", ">P99", ">MAX"), [[*shares, f"{max(latency.samples_ms):.2f} ms"]])

@@ -11,7 +11,7 @@ from headrace.cli.cluster import Cluster
 from headrace.cli.command import Json, Yes, command, new_app
 from headrace.cli.commands.topic import confirm
 from headrace.cli.errors import CliError, UsageMistake
-from headrace.cli.output import console, number, patience, print_json, print_table, say
+from headrace.cli.output import console, counted, number, patience, print_json, print_table, say
 
 app = new_app("List, describe, reset and delete consumer groups.")
 
@@ -64,7 +64,7 @@ def describe(cluster: Cluster, group: Name, as_json: Json = False) -> None:
         return
     lag = sum(row.lag or 0 for row in rows)
     console().print(
-        f"[bold cyan]{group}[/]  {group_view.state_name(description)}, {len(description.members)} members, "
+        f"[bold cyan]{group}[/]  {group_view.state_name(description)}, {counted(len(description.members), 'member')}, "
         f"assignor {description.partition_assignor or '-'}, lag {number(lag)}"
     )
     print_table(

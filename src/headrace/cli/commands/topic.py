@@ -12,7 +12,7 @@ from headrace.cli import completing
 from headrace.cli.cluster import Cluster, pairs
 from headrace.cli.command import Json, Yes, command, new_app
 from headrace.cli.errors import CliError, UsageMistake, unknown_topic
-from headrace.cli.output import console, number, patience, print_json, print_table, say
+from headrace.cli.output import console, counted, number, patience, print_json, print_table, say
 
 app = new_app("Create, list, describe, alter and delete topics.")
 
@@ -156,7 +156,9 @@ def _print_description(document: dict[str, Any]) -> None:
     total = sum(p["records"] or 0 for p in partitions)
     out = console()
     out.print(
-        Text.assemble((document["topic"], "bold cyan"), f"  {len(partitions)} partitions, {number(total)} records")
+        Text.assemble(
+            (document["topic"], "bold cyan"), f"  {counted(len(partitions), 'partition')}, {counted(total, 'record')}"
+        )
     )
     out.print(
         "  " + "  ".join(f"{key}={value}" for key, value in document["config"].items())
