@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import errno
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -119,34 +118,19 @@ def serve(
 ) -> None:
     """Run until a signal; what stops a start becomes one line."""
     from headrace import logs
-    from headrace.broker.server import StartError
+    from headrace.broker.startup import StartError
     from headrace.launch import run_broker
-    from headrace.replica.features import UnknownMetadata
     from headrace.settings import SettingError
-    from headrace.storage.directory import DirectoryError
 
     logs.configure(json_lines=json_logs, level=log_level)
     try:
         clean = run_broker(properties, _announce_json if as_json else _announce, stop_with_stdin=stop_with_stdin)
     except SettingError as error:
         raise CliError(f"Setting {error}", "The reference lists them: docs/reference/broker-settings.md") from error
-    except DirectoryError as error:
-        raise CliError(str(error), "On the command line that is --data-dir") from error
-    except (StartError, UnknownMetadata) as error:
+    except StartError as error:
         raise CliError(str(error)) from error
-    except OSError as error:
-        raise _start_error(error, properties) from error
     if not clean:
         raise CliError("The broker stopped because it lost its log directory", "The log above says why")
-
-
-def _start_error(error: OSError, properties: dict[str, str]) -> CliError:
-    where = error.filename or properties.get("log.dirs")
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST):
-        return CliError(f"Cannot write to {where}: {error.strerror}", "Choose another directory with --data-dir")
-    if error.errno == errno.ENOSPC:
-        return CliError(f"The disk of {where} is full", "Make room, or choose another directory with --data-dir")
-    return CliError(f"The broker could not start: {error}", "Check --data-dir, --port and the settings")
 
 
 def _announce(started: Any) -> None:

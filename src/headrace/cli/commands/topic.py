@@ -276,7 +276,7 @@ def confirm(question: str, yes: bool) -> None:
     if not sys.stdin.isatty():
         raise UsageMistake("This deletes data and nobody is here to confirm it", "Pass --yes")
     if not typer.confirm(question, err=True):
-        raise typer.Abort
+        raise CliError("Nothing was deleted")
 
 
 def _ranges(cluster: Cluster, topics: dict[str, Any]) -> dict[tuple[str, int], tuple[int, int]]:
