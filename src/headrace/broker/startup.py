@@ -43,7 +43,7 @@ def one_line() -> Iterator[None]:
         ) from error
     except DirectoryError as error:
         said = str(error).rstrip(".")
-        if "director" not in said.rpartition(". ")[2]:
+        if "log.dirs" not in said and "another directory" not in said:
             said += ". Restore that file, or give another directory in log.dirs"
         raise StartError(f"{said} (--data-dir on the command line).") from error
     except OSError as error:
