@@ -23,7 +23,7 @@ from pathlib import Path
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, TopicPartition
 
 from headrace import client
-from headrace.testing import BrokerProcess, broker_process
+from headrace.testing import BrokerProcess, broker_process, wait_until
 
 TOPIC = "crash"
 PARTITIONS = 4
@@ -181,6 +181,11 @@ def run(rounds: int, seed: int, *, writers: int = 3, report=lambda text: None) -
         try:
             for number in range(1, rounds + 1):
                 before = sum(len(writer.acknowledged) for writer in crew)
+                wait_until(
+                    lambda before=before: sum(len(writer.acknowledged) for writer in crew) > before,
+                    timeout_s=60,
+                    message="an acknowledgement since the last kill",
+                )
                 time.sleep(rng.random() * 0.6)  # the random moment
                 broker.kill()
                 broker.restart()

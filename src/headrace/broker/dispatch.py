@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from bisect import bisect_left
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -106,7 +106,9 @@ class Dispatcher:
                 return api_versions.unsupported_version(self.broker, header.correlation_id)
             raise WireError(f"API key {header.api_key} version {version} is not served here")
         if len(frame) > MAX_CONTROL_REQUEST and entry.key != PRODUCE:
-            raise WireError(f"{entry.name} of {len(frame)} bytes; requests without records may have {MAX_CONTROL_REQUEST}")
+            raise WireError(
+                f"{entry.name} of {len(frame)} bytes; requests without records may have {MAX_CONTROL_REQUEST}"
+            )
         # Bytes behind the message are no error, as they are none to Kafka: librdkafka sends some with Metadata 9 and up.
         request, _ = entry.request.decode_from(frame, version, position)
         started = time.perf_counter()
@@ -125,16 +127,32 @@ class Dispatcher:
             return None
         if entry.key == PRODUCE:
             connection.detach_buffer()
-        return asyncio.ensure_future(self._later(entry, result, header, started))
+        return self._later(entry, asyncio.ensure_future(result), header, started)
 
-    async def _later(
-        self, entry: Entry, result: Awaitable[Any], header: RequestHeader, started: float
-    ) -> list[Any] | None:
-        response = await result
-        entry.count(time.perf_counter() - started)
-        if response is None:
-            return None
-        return encode_response_parts(response, header.correlation_id, header.api_version)
+    def _later(
+        self, entry: Entry, result: asyncio.Future[Any], header: RequestHeader, started: float
+    ) -> asyncio.Future[list[Any] | None]:
+        """The parts of a response that is not there yet. Cancelling them cancels the handler."""
+        answer: asyncio.Future[list[Any] | None] = asyncio.get_running_loop().create_future()
+
+        def finish(done: asyncio.Future[Any]) -> None:
+            entry.count(time.perf_counter() - started)
+            if answer.done() or done.cancelled():
+                answer.cancel()
+                return
+            error = done.exception()
+            if error is not None:
+                answer.set_exception(error)
+                return
+            response = done.result()
+            parts = None
+            if response is not None:
+                parts = encode_response_parts(response, header.correlation_id, header.api_version)
+            answer.set_result(parts)
+
+        result.add_done_callback(finish)
+        answer.add_done_callback(lambda answered: result.cancel() if answered.cancelled() else None)
+        return answer
 
     def hold_output(self, connection: Connection) -> None:
         """A client does not read: what it is owed counts against the room for new fetch responses."""

@@ -9,10 +9,9 @@ from collections.abc import Awaitable, Callable
 class ProducerIds:
     """The block in hand. A restart drops the rest of it: ids are plenty, and none may be given twice."""
 
-    def __init__(self, reserve_block: Callable[[], Awaitable[tuple[int, int]]]) -> None:
+    def __init__(self, block: tuple[int, int], reserve_block: Callable[[], Awaitable[tuple[int, int]]]) -> None:
         self._reserve_block = reserve_block
-        self._next = 0
-        self._end = 0
+        self._next, self._end = block[0], sum(block)
         self._lock = asyncio.Lock()
 
     async def next(self) -> int:

@@ -35,6 +35,7 @@ from headrace.replica.replicas import ReplicaDirectory, Replicas
 from headrace.replica.topic_config import log_config
 from headrace.settings.broker import BrokerSettings
 from headrace.storage.directory import LogDirectory
+from headrace.wire.schema import Message
 
 if TYPE_CHECKING:
     from headrace.broker.api.fetch import Reading
@@ -175,9 +176,16 @@ class Broker:
         )
         self.metadata = Metadata(opened)
         node = startup.registration(self.settings, self.listeners, self._directories)
-        await self.metadata.change(lambda image: (controller.on_register_broker(image, node), None))
+
+        def come_up(image: ClusterImage) -> tuple[list[Message], tuple[int, int]]:
+            # A first block of producer ids comes with the registration: one wait for the disk instead of two.
+            registration = controller.on_register_broker(image, node)
+            reservation, block = controller.allocate_producer_ids(image, self.node_id)
+            return [*registration, *reservation], block
+
+        block = await self.metadata.change(come_up)
         self.producer_ids = ProducerIds(
-            lambda: self.metadata.change(lambda image: controller.allocate_producer_ids(image, self.node_id))
+            block, lambda: self.metadata.change(lambda image: controller.allocate_producer_ids(image, self.node_id))
         )
 
     async def _open_logs(self) -> None:

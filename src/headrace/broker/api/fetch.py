@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.broker.context import RequestContext
 from headrace.broker.fetch_sessions import Followed, Wanted
-from headrace.storage.errors import OffsetOutOfRange
+from headrace.storage.errors import LogError, OffsetOutOfRange
 from headrace.wire.errors import ErrorCode
 from headrace.wire.messages.fetch import (
     FetchableTopicResponse,
@@ -85,7 +85,7 @@ class Reading:
             if partition is None:
                 data = self._unknown(index, partitions is None)
             else:
-                data = _read_partition(partition, fetch, room, self.size == 0, committed, nowait)
+                data = self._read_partition(partition, fetch, room, committed, nowait)
             if data.error_code:
                 self.conclusive = True
             elif data.records:
@@ -94,6 +94,20 @@ class Reading:
                 room -= min(room, length)
             answers.append((followed, data))
         self.answers = answers
+
+    def _read_partition(
+        self, partition: Partition, fetch: FetchPartition, room: int, committed: bool, nowait: bool
+    ) -> PartitionData:
+        try:
+            return _read(partition, fetch, room, self.size == 0, committed, nowait)
+        except BlockingIOError:
+            raise
+        except LogError as error:
+            return _error(partition.partition, error.error_code)
+        except OSError as error:
+            # This may be a reader's thread; directories are the loop's.
+            self.broker.loop.call_soon_threadsafe(partition.directory.fail, error)
+            return _error(partition.partition, ErrorCode.KAFKA_STORAGE_ERROR)
 
     def response(self) -> FetchResponse:
         """Put what was read into the response; in a session, only what is news."""
@@ -177,7 +191,7 @@ def _error(index: int, code: ErrorCode) -> PartitionData:
     return PartitionData(partition_index=index, error_code=code, high_watermark=-1, records=b"")
 
 
-def _read_partition(
+def _read(
     partition: Partition, fetch: FetchPartition, room: int, first: bool, committed: bool, nowait: bool
 ) -> PartitionData:
     epoch = fetch.current_leader_epoch

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.broker.context import RequestContext
+from headrace.storage.errors import LogError
 from headrace.wire.errors import ErrorCode
 from headrace.wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -79,10 +80,16 @@ async def _look_up(
         return _found(index, -1, start, log.leader_epochs.epoch_for_offset(start))
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return _found(index, -1, -1, -1)
-    if timestamp == MAX_TIMESTAMP:
-        found = await broker.run_reader(log.max_timestamp, upper)
-    else:
-        found = await broker.run_reader(log.offset_for_timestamp, timestamp, upper)
+    try:
+        if timestamp == MAX_TIMESTAMP:
+            found = await broker.run_reader(log.max_timestamp, upper)
+        else:
+            found = await broker.run_reader(log.offset_for_timestamp, timestamp, upper)
+    except LogError as error:
+        return _error(index, error.error_code)
+    except OSError as error:
+        partition.directory.fail(error)
+        return _error(index, ErrorCode.KAFKA_STORAGE_ERROR)
     if found is None or found[1] >= upper:
         return _found(index, -1, -1, -1)
     return _found(index, *found)
