@@ -106,7 +106,8 @@ class Churn:
         name = f"soak-topic-{rng.randrange(10**9)}"
         self.broker.create_topic(name, 3)
         self.broker.produce(name, [b"v"] * 10)
-        self.broker.admin().delete_topics([name], operation_timeout=30)[name].result(30)
+        admin = self.broker.admin()
+        admin.delete_topics([name], operation_timeout=30)[name].result(30)
         self.done["topics"] += 1
 
 
