@@ -8,6 +8,8 @@ import sys
 import time
 from typing import TextIO
 
+OTHERS = ("asyncio", "py.warnings", "uvicorn")
+"""Loggers of others whose warnings belong into the same stream."""
 RESERVED = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
 
 
@@ -39,10 +41,14 @@ class JsonFormatter(logging.Formatter):
 
 
 def configure(*, json_lines: bool = False, level: str = "INFO", stream: TextIO | None = None) -> None:
-    """Send Headrace's log to a stream, standard error by default."""
+    """Send Headrace's log to a stream, standard error by default; what the event loop and the web server say, too."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter() if json_lines else TextFormatter())
-    logger = logging.getLogger("headrace")
-    logger.handlers[:] = [handler]
-    logger.setLevel(level.upper())
-    logger.propagate = False
+    for name in ("headrace", *OTHERS):
+        logger = logging.getLogger(name)
+        logger.handlers[:] = [handler]
+        logger.propagate = False
+    logging.getLogger("headrace").setLevel(level.upper())
+    for name in OTHERS:
+        logging.getLogger(name).setLevel(logging.WARNING)
+    logging.captureWarnings(True)
