@@ -119,10 +119,13 @@ def run(seconds: float, *, seed: int = 1, report=lambda text: None) -> dict[str,
     """Churn for a while; the figures at the start, along the way, and at the end."""
     settings = {
         "group.initial.rebalance.delay.ms": 0,
-        "log.retention.bytes": 20_000_000,
+        "log.retention.bytes": 4_000_000,
         "log.retention.check.interval.ms": 5000,
         "log.segment.bytes": 2_000_000,
         "log.segment.delete.delay.ms": 1000,
+        # What Kafka remembers for a day, such as producers, must come and go within the run.
+        "producer.id.expiration.ms": 20_000,
+        "producer.id.expiration.check.interval.ms": 5000,
     }
     with broker_process(settings) as broker:
         broker.create_topic(TOPIC, 8)
