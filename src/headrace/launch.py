@@ -70,9 +70,9 @@ async def _serve(properties: Mapping[str, str], announce: Callable[[Started], No
     try:
         announce(_started(broker, round((time.monotonic() - begin) * 1000)))
         await _first(stopping.wait(), broker.failed.wait())
-        return not broker.failed.is_set()
     finally:
-        await broker.stop()
+        clean = await broker.stop()
+    return clean
 
 
 async def _start_unless(stopping: asyncio.Event, broker: Broker) -> bool:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 TOPIC_RESOURCE = 2
 BROKER_RESOURCE = 4
+Outcome = TypeVar("Outcome")
 Response = TypeVar("Response")
 
 
@@ -28,6 +29,7 @@ class Metadata:
     def __init__(self, metadata_log: MetadataLog) -> None:
         self._log = metadata_log
         self._lock = asyncio.Lock()
+        self._broken: OSError | None = None
         self.image: ClusterImage = metadata_log.image
         self.replicas: Replicas | None = None
         self.on_broker_configs: Callable[[ClusterImage], None] | None = None
@@ -55,9 +57,7 @@ class Metadata:
 
     async def _write(self, records: Sequence[Any]) -> None:
         before = self.image
-        loop = asyncio.get_running_loop()
-        image = await loop.run_in_executor(None, self._log.append, records)
-        self.image = image
+        self.image = image = await self._on_disk(self._log.append, records)
         created, deleted, topic_configs, broker_configs = _summary(records, before, image)
         if self.replicas is not None:
             await self.replicas.apply(image, created, deleted)
@@ -70,11 +70,24 @@ class Metadata:
     async def snapshot_if_due(self) -> None:
         """Write a snapshot when enough was appended since the last one."""
         async with self._lock:
-            await asyncio.get_running_loop().run_in_executor(None, self._log.maybe_snapshot)
+            await self._on_disk(self._log.maybe_snapshot)
 
     async def close(self) -> None:
         async with self._lock:
-            await asyncio.get_running_loop().run_in_executor(None, self._log.close)
+            await self._on_disk(self._log.close)
+
+    async def _on_disk(self, work: Callable[..., Outcome], *arguments: Any) -> Outcome:
+        """Do something with the log in a thread. After an error of the disk the log may hold what the image does not,
+        so nothing follows it."""
+        if self._broken is not None:
+            raise self._broken
+        try:
+            return await asyncio.get_running_loop().run_in_executor(None, work, *arguments)
+        except OSError as error:
+            self._broken = error
+            if self.on_failure is not None:
+                self.on_failure(error)
+            raise
 
 
 def _summary(

@@ -10,6 +10,7 @@ One event loop owns everything here. What blocks (disks) runs in threads that ha
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
@@ -300,8 +301,8 @@ class Broker:
 
     # Stop.
 
-    async def stop(self) -> None:
-        """Finish what is in flight, flush, mark the directories clean."""
+    async def stop(self) -> bool:
+        """Finish what is in flight, flush, mark the directories clean. False when a disk did not let it."""
         self._stopping = True
         for listener in self.listeners:
             listener.stop_accepting()
@@ -314,9 +315,12 @@ class Broker:
         await self.replicas.close(clean=not self.failed.is_set(), broker_epoch=self.image.brokers[self.node_id].epoch)
         for listener in self.listeners:
             listener.abort_all()
-        await self.metadata.close()
+        with contextlib.suppress(OSError):  # it has taken the directory offline, and been logged with that
+            await self.metadata.close()
         self._release()
-        log.info("broker %d stopped", self.node_id)
+        clean = all(directory.files.offline is None for directory in self.replicas.directories)
+        log.info("broker %d stopped%s", self.node_id, "" if clean else ", not cleanly")
+        return clean
 
     async def _drain(self) -> None:
         """Answer the long polls now and wait for requests that are being worked on."""

@@ -165,12 +165,17 @@ class Replicas:
 
     async def close(self, *, clean: bool, broker_epoch: int) -> None:
         """Flush and close every log, write the checkpoints and the clean-shutdown marker, end the threads."""
-        for directory in self.directories:
-            await self._loop.run_in_executor(None, directory.writer.close)
+        await asyncio.gather(*(self._close(directory, clean, broker_epoch) for directory in self.directories))
+
+    async def _close(self, directory: ReplicaDirectory, clean: bool, broker_epoch: int) -> None:
+        await self._loop.run_in_executor(None, directory.writer.close)
+        try:
             await self._loop.run_in_executor(
                 directory.background, self._close_directory, directory, clean, broker_epoch
             )
-            directory.background.shutdown(wait=True)
+        except OSError as error:
+            directory.fail(error)
+        directory.background.shutdown(wait=True)
 
     # Housekeeping, called from the broker's timers.
 
