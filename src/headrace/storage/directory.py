@@ -38,6 +38,7 @@ logger = logging.getLogger("headrace.storage")
 
 LOCK = ".lock"
 METADATA_TOPIC = "__cluster_metadata"
+SYNC_TOGETHER_ABOVE = 64
 _LOG_NAME = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>\d+)")
 _MAX_NAME = 255
 
@@ -347,11 +348,13 @@ class LogDirectory:
             for log in logs.values():
                 log.drop()
             return
-        # One sync of the file system instead of four for every log: ten thousand logs close in a second.
-        together = len(logs) > 16
+        # One sync of the file system instead of four for every log: ten thousand logs close in a second. For a few it
+        # would be slower, as it also waits for what other programs have written.
+        dirty = {key for key, log in logs.items() if log.log_end_offset > log.recovery_point}
+        together = len(dirty) > SYNC_TOGETHER_ABOVE
         try:
-            for log in logs.values():
-                log.close(sync=not together)
+            for key, log in logs.items():
+                log.close(sync=key in dirty and not together)
             if together and not self.fs.sync_file_system(str(self.path)):
                 for log in logs.values():
                     self._sync_folder(log.folder.path)
