@@ -216,11 +216,14 @@ def test_deletions_that_are_refused() -> None:
     assert "a" in cluster.image.topics
 
 
-def test_a_topic_named_by_name_and_id_is_deleted_once() -> None:
+def test_a_topic_named_by_name_and_id_is_not_deleted() -> None:
     cluster = Cluster()
     topic_id = cluster.create("a").topic_id
     results = delete(cluster, DeleteTopicState(name="a"), DeleteTopicState(name=None, topic_id=topic_id))
-    assert [code(result) for result in results] == [ErrorCode.NONE, ErrorCode.INVALID_REQUEST]
+    assert [(result.name, result.topic_id, code(result)) for result in results] == [
+        ("a", topic_id, ErrorCode.INVALID_REQUEST)
+    ]
+    assert "a" in cluster.image.topics
 
 
 def test_deletion_switched_off() -> None:

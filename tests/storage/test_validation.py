@@ -44,12 +44,14 @@ def changed(position: int, layout: str, value: int, *, crc: bool = True, **optio
     [
         (memoryview(bytearray()), ErrorCode.INVALID_RECORD),
         (memoryview(bytearray(30)), ErrorCode.INVALID_RECORD),
-        (memoryview(bytearray(batch())[:40]), ErrorCode.CORRUPT_MESSAGE),
+        (memoryview(bytearray(batch())[:40]), ErrorCode.INVALID_RECORD),
         (memoryview(bytearray(batch())[:65]), ErrorCode.INVALID_RECORD),
         (memoryview(bytearray(batch()) + bytearray(batch())), ErrorCode.INVALID_RECORD),
         (memoryview(bytearray(batch()) + b"\0"), ErrorCode.INVALID_RECORD),
         (changed(16, ">b", 0, crc=False), ErrorCode.INVALID_RECORD),
         (changed(16, ">b", 1, crc=False), ErrorCode.INVALID_RECORD),
+        (changed(16, ">b", 3, crc=False), ErrorCode.CORRUPT_MESSAGE),
+        (changed(16, ">b", -1, crc=False), ErrorCode.CORRUPT_MESSAGE),
         (changed(8, ">i", 10, crc=False), ErrorCode.CORRUPT_MESSAGE),
         (changed(17, ">I", 12345, crc=False), ErrorCode.CORRUPT_MESSAGE),
         (changed(70, ">b", 99, crc=False), ErrorCode.CORRUPT_MESSAGE),
@@ -61,7 +63,6 @@ def changed(position: int, layout: str, value: int, *, crc: bool = True, **optio
         (changed(21, ">h", 0x10), ErrorCode.INVALID_RECORD),
         (changed(21, ">h", 0x08), ErrorCode.INVALID_TIMESTAMP),
         (changed(53, ">i", -1, producer_id=1, producer_epoch=0, base_sequence=0), ErrorCode.INVALID_RECORD),
-        (changed(51, ">h", -1, producer_id=1, producer_epoch=0, base_sequence=0), ErrorCode.INVALID_RECORD),
         (batch(base_offset=1), ErrorCode.INVALID_RECORD),
     ],
 )

@@ -64,7 +64,7 @@ class Entry:
         self.key = api.key
         self.name = api.name
         self.min_version = api.min_version
-        self.max_version = api.max_version
+        self.max_version = api.advertised[1]
         self.request = module.REQUEST
         self.handle: Callable[[Broker, Any, RequestContext], Any] = module.handle
         self.requests = 0

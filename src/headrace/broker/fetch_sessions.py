@@ -119,7 +119,7 @@ class FetchSessions:
             self._sessions.pop(session_id, None)
             full = _partitions(request, by_id)
             session = None
-            if epoch == INITIAL_EPOCH and full:
+            if epoch == INITIAL_EPOCH:
                 session = self._open(full, by_id, now_ms)
             return Wanted(ErrorCode.NONE, session, False, full)
         session = self._sessions.get(session_id)
@@ -130,6 +130,10 @@ class FetchSessions:
         if session.epoch != epoch:
             return Wanted(ErrorCode.INVALID_FETCH_SESSION_EPOCH, None, False, [])
         session.update(request)
+        if not session.partitions:
+            # A reader that follows nothing any more needs no session.
+            del self._sessions[session_id]
+            return Wanted(ErrorCode.NONE, None, True, [])
         session.next_epoch()
         session.last_used_ms = now_ms
         self._sessions.move_to_end(session_id)
@@ -153,8 +157,10 @@ class FetchSessions:
 
 
 def _partitions(request: FetchRequest, by_id: bool) -> list[Followed]:
-    return [
-        Followed((topic.topic_id if by_id else topic.topic, fetch.partition), fetch)
-        for topic in request.topics
-        for fetch in topic.partitions
-    ]
+    """Each partition once; if it is named again, the last word counts."""
+    followed = {}
+    for topic in request.topics:
+        name: TopicKey = topic.topic_id if by_id else topic.topic
+        for fetch in topic.partitions:
+            followed[name, fetch.partition] = fetch
+    return [Followed(key, fetch) for key, fetch in followed.items()]

@@ -1,6 +1,6 @@
 """The controller's decisions about configs: what may be set on topics, brokers, groups and client-metrics subscriptions.
 
-Topics, groups and subscriptions refuse with INVALID_CONFIG, brokers with INVALID_REQUEST, as Kafka does. Loggers are not metadata;
+Topics and groups refuse with INVALID_CONFIG, brokers and subscriptions with INVALID_REQUEST, as Kafka does. Loggers are not metadata;
 they are altered in the broker itself.
 """
 
@@ -200,7 +200,7 @@ def _check_values(resource: Resource, after: dict[str, str], changes: Changes, s
     if resource[0] == TOPIC_RESOURCE:
         checked_topic_configs(after, settings)
         return
-    code = ErrorCode.INVALID_REQUEST if resource[0] == BROKER_RESOURCE else ErrorCode.INVALID_CONFIG
+    code = ErrorCode.INVALID_CONFIG if resource[0] == GROUP_RESOURCE else ErrorCode.INVALID_REQUEST
     try:
         if resource[0] == BROKER_RESOURCE:
             for name, value in changes.items():

@@ -189,17 +189,23 @@ def on_delete_topics(
     """Delete topics by name or id. Each is answered once, also when it is named twice, which is refused."""
     wanted = [(name, ZERO_UUID) for name in request.topic_names] + [(one.name, one.topic_id) for one in request.topics]
     repeated = Counter(wanted)
+    named = {name for name, topic_id in wanted if topic_id == ZERO_UUID}
+    by_both = {
+        topic.id for _, topic_id in wanted if (topic := image.topics_by_id.get(topic_id)) and topic.name in named
+    }
     records: list[Message] = []
     results = []
-    deleted: set[bytes] = set()
     for (name, topic_id), times in repeated.items():
+        if topic_id in by_both:
+            continue  # answered with its name
         try:
             topic = _find(image, name, topic_id, times)
+            if topic.id in by_both:
+                topic_id = topic.id
+                raise Refused(ErrorCode.INVALID_REQUEST, "The request names this topic by its name and by its id.")
             if not settings["delete.topic.enable"]:
                 code = ErrorCode.TOPIC_DELETION_DISABLED if api_version >= 3 else ErrorCode.INVALID_REQUEST
                 raise Refused(code, "delete.topic.enable is false on this broker.")
-            if topic.id in deleted:
-                raise Refused(ErrorCode.INVALID_REQUEST, "The request names this topic by its name and by its id.")
         except Refused as refused:
             results.append(
                 DeletableTopicResult(
@@ -207,7 +213,6 @@ def on_delete_topics(
                 )
             )
             continue
-        deleted.add(topic.id)
         records.append(RemoveTopicRecord(topic_id=topic.id))
         results.append(DeletableTopicResult(name=topic.name, topic_id=topic.id, error_message=None))
     return records, DeleteTopicsResponse(responses=results)

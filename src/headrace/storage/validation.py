@@ -23,20 +23,27 @@ _TRANSACTIONAL = 0x10
 _CONTROL = 0x20
 
 
+class NotOneBatch(AppendError):
+    """What was sent is no batch, or more than one: it does not even get as far as the log."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.INVALID_RECORD, message)
+
+
 def read_one_batch(batch: memoryview) -> BatchHeader:
     """The header of the one batch that `batch` must be, whoever sent it."""
     size = len(batch)
-    if size <= 16 or batch[16] != MAGIC:
+    if size < HEADER_SIZE or batch[16] != MAGIC:
         # Kafka 4 refuses the message formats of 0.11 and before in the same words as an empty batch.
-        raise _invalid("exactly one record batch of message format 2 is needed for each partition")
-    if size < HEADER_SIZE:
-        raise AppendError(ErrorCode.CORRUPT_MESSAGE, f"{size} bytes cannot hold a record batch")
+        if size >= HEADER_SIZE and batch[16] > MAGIC:
+            raise AppendError(ErrorCode.CORRUPT_MESSAGE, f"there is no message format {batch[16]}")
+        raise NotOneBatch("exactly one record batch of message format 2 is needed for each partition")
     header = read_header(batch)
     length = header[1]
     if length < MIN_BATCH_LENGTH:
         raise AppendError(ErrorCode.CORRUPT_MESSAGE, f"a record batch cannot have length {length}")
     if length + PREFIX_SIZE != size:
-        raise _invalid(f"{size} bytes of records are not exactly one record batch of {length + PREFIX_SIZE} bytes")
+        raise NotOneBatch(f"{size} bytes of records are not exactly one record batch of {length + PREFIX_SIZE} bytes")
     return header
 
 
@@ -57,11 +64,11 @@ def check_client_batch(header: BatchHeader, batch: memoryview, config: LogConfig
         raise _invalid(f"a last offset delta of {delta} contradicts a count of {count} records")
     if attributes & (_CONTROL | _TRANSACTIONAL | _APPEND_TIME) or attributes & _CODEC_MASK > _MAX_CODEC:
         _check_attributes(attributes, producer_id)
-    if producer_id >= 0 and (base_sequence < 0 or epoch < 0):
+    if producer_id >= 0 and base_sequence < 0:
         raise _invalid(f"producer {producer_id} sent sequence {base_sequence} in epoch {epoch}")
     if config.message_timestamp_type != "LogAppendTime":
         ahead = max_timestamp - now_ms
-        if ahead > config.message_timestamp_after_max_ms:
+        if ahead > config.message_timestamp_after_max_ms and not config.compact:
             raise _timestamps_out_of_range(batch, config, now_ms)
 
 
@@ -79,7 +86,7 @@ def _check_attributes(attributes: int, producer_id: int) -> None:
 
 
 def check_records(batch: memoryview, config: LogConfig, now_ms: int) -> None:
-    """The record by record checks, for topics that need them."""
+    """The record by record checks, for topics that need them. A record without a key is not asked for its time."""
     records = _decode(batch)
     errors: list[RecordError] = []
     if config.compact:
@@ -88,7 +95,9 @@ def check_records(batch: memoryview, config: LogConfig, now_ms: int) -> None:
             for index, record in enumerate(records)
             if record.key is None
         ]
+    keyless = {error.batch_index for error in errors}
     late = [] if config.log_append_time else _timestamp_errors(records, config, now_ms)
+    late = [error for error in late if error.batch_index not in keyless]
     if late:
         raise AppendError(
             ErrorCode.INVALID_TIMESTAMP,

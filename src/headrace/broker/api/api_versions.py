@@ -36,7 +36,7 @@ def handle(broker: Broker, request: ApiVersionsRequest, context: RequestContext)
     if context.api_version >= 3 and not (
         SOFTWARE.fullmatch(request.client_software_name) and SOFTWARE.fullmatch(request.client_software_version)
     ):
-        return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST, api_keys=_api_keys(broker))
+        return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
     return ApiVersionsResponse(
         api_keys=_api_keys(broker),
         supported_features=[

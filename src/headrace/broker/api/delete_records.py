@@ -28,15 +28,17 @@ UP_TO_HIGH_WATERMARK = -1
 
 
 def handle(broker: Broker, request: DeleteRecordsRequest, context: RequestContext) -> DeleteRecordsResponse:
+    """A partition that is named more than once is answered once, for what was asked last."""
+    offsets: dict[str, dict[int, int]] = {}
+    for topic in request.topics:
+        for part in topic.partitions:
+            offsets.setdefault(topic.name, {})[part.partition_index] = part.offset
     return DeleteRecordsResponse(
         topics=[
             DeleteRecordsTopicResult(
-                name=topic.name,
-                partitions=[
-                    _delete(broker, topic.name, part.partition_index, part.offset) for part in topic.partitions
-                ],
+                name=name, partitions=[_delete(broker, name, index, offset) for index, offset in parts.items()]
             )
-            for topic in request.topics
+            for name, parts in offsets.items()
         ]
     )
 

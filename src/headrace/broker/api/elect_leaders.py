@@ -1,7 +1,7 @@
 """ElectLeaders (key 43): elect the preferred leader of partitions, or an unclean one.
 
 Behaviour: a single node leads every partition it has, so an election is never needed and says so; a null list asks for all partitions
-and gets no rows, as none was elected.
+and gets topics without partitions, as none was elected.
 Versions: 0-2.
 Not implemented: elections among several brokers.
 """
@@ -27,20 +27,29 @@ PREFERRED, UNCLEAN = 0, 1
 
 
 def handle(broker: Broker, request: ElectLeadersRequest, context: RequestContext) -> ElectLeadersResponse:
-    if request.election_type not in (PREFERRED, UNCLEAN):
-        return ElectLeadersResponse(error_code=ErrorCode.INVALID_REQUEST)
-    return ElectLeadersResponse(
-        replica_election_results=[
+    known = request.election_type in (PREFERRED, UNCLEAN)
+    if request.topic_partitions is None:
+        topics = broker.image.topics if known else ()
+        results = [ReplicaElectionResult(topic=topic) for topic in topics]
+    else:
+        results = [
             ReplicaElectionResult(
                 topic=topic.topic,
-                partition_result=[_elect(broker, topic.topic, index) for index in topic.partitions],
+                partition_result=[_elect(broker, topic.topic, index, known) for index in topic.partitions],
             )
-            for topic in request.topic_partitions or ()
+            for topic in request.topic_partitions
         ]
+    nothing = request.topic_partitions == []
+    return ElectLeadersResponse(
+        error_code=ErrorCode.NONE if known or nothing else ErrorCode.INVALID_REQUEST, replica_election_results=results
     )
 
 
-def _elect(broker: Broker, topic: str, index: int) -> PartitionResult:
-    partition = broker.image.partition(topic, index)
-    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if partition is None else ErrorCode.ELECTION_NOT_NEEDED
+def _elect(broker: Broker, topic: str, index: int, known_type: bool) -> PartitionResult:
+    if not known_type:
+        code = ErrorCode.INVALID_REQUEST
+    elif broker.image.partition(topic, index) is None:
+        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    else:
+        code = ErrorCode.ELECTION_NOT_NEEDED
     return PartitionResult(partition_id=index, error_code=code, error_message=code.message)

@@ -12,11 +12,13 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from headrace.broker.api.offset_for_leader_epoch import end_offset
 from headrace.broker.context import RequestContext
 from headrace.broker.fetch_sessions import Followed, Wanted
 from headrace.storage.errors import LogError, OffsetOutOfRange
 from headrace.wire.errors import ErrorCode
 from headrace.wire.messages.fetch import (
+    EpochEndOffset,
     FetchableTopicResponse,
     FetchPartition,
     FetchRequest,
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 REQUEST = FetchRequest
 TOPIC_IDS = 13
 READ_COMMITTED = 1
+NO_EPOCH = -1
 MAX_WAIT_MS = 2**31 - 1
 
 
@@ -86,7 +89,7 @@ class Reading:
                 data = self._unknown(index, partitions is None)
             else:
                 data = self._read_partition(partition, fetch, room, committed, nowait)
-            if data.error_code:
+            if data.error_code or data.diverging_epoch.epoch != NO_EPOCH:
                 self.conclusive = True
             elif data.records:
                 length = len(data.records)
@@ -117,9 +120,10 @@ class Reading:
             news = followed.news(data.high_watermark, data.log_start_offset)
             if data.error_code:
                 followed.fresh = True
-            if incremental and not news and not data.records and not data.error_code:
+            nothing = not data.records and not data.error_code and data.diverging_epoch.epoch == NO_EPOCH
+            if incremental and not news and nothing:
                 continue
-            if session is not None and data.records and not data.error_code:
+            if incremental and data.records and not data.error_code:
                 session.served(followed.key)
             topics.setdefault(followed.key[0], []).append(data)
         self.broker.meters.bytes_out += self.size
@@ -195,11 +199,15 @@ def _read(
     partition: Partition, fetch: FetchPartition, room: int, first: bool, committed: bool, nowait: bool
 ) -> PartitionData:
     epoch = fetch.current_leader_epoch
-    if epoch >= 0 and epoch != partition.leader_epoch:
+    if epoch != NO_EPOCH and epoch != partition.leader_epoch:
         newer = epoch > partition.leader_epoch
-        return _error(partition.partition, ErrorCode.UNKNOWN_LEADER_EPOCH if newer else ErrorCode.FENCED_LEADER_EPOCH)
+        return _failed(partition, ErrorCode.UNKNOWN_LEADER_EPOCH if newer else ErrorCode.FENCED_LEADER_EPOCH)
     if partition.offline:
-        return _error(partition.partition, ErrorCode.KAFKA_STORAGE_ERROR)
+        return _failed(partition, ErrorCode.KAFKA_STORAGE_ERROR)
+    if fetch.last_fetched_epoch >= 0:
+        diverging = _diverging(partition, fetch)
+        if diverging is not None:
+            return diverging
     log = partition.log
     high_watermark = partition.high_watermark
     stable = partition.last_stable_offset
@@ -209,12 +217,12 @@ def _read(
     if offset != upper:
         limit = min(room, fetch.partition_max_bytes)
         if offset < log.log_start_offset or offset > log.log_end_offset:
-            return _out_of_range(partition)
+            return _failed(partition, ErrorCode.OFFSET_OUT_OF_RANGE)
         if offset < upper and (limit > 0 or first):
             try:
                 records = log.read(offset, limit, upper_offset=upper, min_one_batch=first, nowait=nowait).data
             except OffsetOutOfRange:
-                return _out_of_range(partition)
+                return _failed(partition, ErrorCode.OFFSET_OUT_OF_RANGE)
     return PartitionData(
         partition_index=partition.partition,
         high_watermark=high_watermark,
@@ -225,11 +233,30 @@ def _read(
     )
 
 
-def _out_of_range(partition: Partition) -> PartitionData:
+def _failed(partition: Partition, code: ErrorCode) -> PartitionData:
+    """A partition that is here and cannot be read as asked."""
     return PartitionData(
         partition_index=partition.partition,
-        error_code=ErrorCode.OFFSET_OUT_OF_RANGE,
+        error_code=code,
+        high_watermark=-1,
+        aborted_transactions=None,
+        records=b"",
+    )
+
+
+def _diverging(partition: Partition, fetch: FetchPartition) -> PartitionData | None:
+    """A reader whose last epoch ended earlier here than where it reads: it must truncate first (KIP-595)."""
+    epoch, end = end_offset(partition, fetch.last_fetched_epoch)
+    if epoch == NO_EPOCH:
+        return _failed(partition, ErrorCode.OFFSET_OUT_OF_RANGE)
+    if epoch == fetch.last_fetched_epoch and end >= fetch.fetch_offset:
+        return None
+    return PartitionData(
+        partition_index=partition.partition,
         high_watermark=partition.high_watermark,
+        last_stable_offset=partition.last_stable_offset,
         log_start_offset=partition.log_start_offset,
+        diverging_epoch=EpochEndOffset(epoch=epoch, end_offset=end),
+        aborted_transactions=None,
         records=b"",
     )

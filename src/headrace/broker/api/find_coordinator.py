@@ -29,7 +29,8 @@ BATCHED_KEYS_FROM = 4
 def handle(
     broker: Broker, request: FindCoordinatorRequest, context: RequestContext
 ) -> FindCoordinatorResponse | Awaitable[FindCoordinatorResponse]:
-    if request.key_type == GROUP and not broker.groups.has_topic:
+    asked = request.coordinator_keys if context.api_version >= BATCHED_KEYS_FROM else [request.key]
+    if request.key_type == GROUP and asked and not broker.groups.has_topic:
         return _create_and_answer(broker, request, context)
     return _answer(broker, request, context)
 

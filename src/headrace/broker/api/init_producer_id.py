@@ -25,6 +25,8 @@ async def handle(broker: Broker, request: InitProducerIdRequest, context: Reques
     if request.transactional_id is not None:
         code = ErrorCode.INVALID_REQUEST if request.transactional_id == "" else ErrorCode.UNSUPPORTED_VERSION
         return InitProducerIdResponse(error_code=code, producer_id=-1, producer_epoch=-1)
+    if (request.producer_id == -1) != (request.producer_epoch == -1):
+        return InitProducerIdResponse(error_code=ErrorCode.INVALID_REQUEST, producer_id=-1, producer_epoch=-1)
     # Kafka hands an idempotent producer a new id each time, also when it names one it had before.
     producer_id = await broker.producer_ids.next()
     return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)

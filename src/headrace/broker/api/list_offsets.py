@@ -33,6 +33,7 @@ EARLIEST_LOCAL = -4
 LATEST_TIERED = -5
 EARLIEST_PENDING_UPLOAD = -6
 READ_COMMITTED = 1
+NO_EPOCH = -1
 NEEDS_VERSION = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
 
 
@@ -42,14 +43,16 @@ async def handle(broker: Broker, request: ListOffsetsRequest, context: RequestCo
     repeated = {key for key in asked if asked.count(key) > 1} if len(set(asked)) != len(asked) else set()
     topics = []
     for topic in request.topics:
-        rows = []
+        rows = {}
         for part in topic.partitions:
-            if (topic.name, part.partition_index) in repeated:
-                rows.append(_error(part.partition_index, ErrorCode.INVALID_REQUEST))
+            index = part.partition_index
+            if (topic.name, index) in repeated:
+                rows[index] = _error(index, ErrorCode.INVALID_REQUEST)
                 continue
-            partition = broker.replicas.get(topic.name, part.partition_index)
-            rows.append(await _look_up(broker, partition, part, committed, context.api_version))
-        topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=rows))
+            partition = broker.replicas.get(topic.name, index)
+            rows[index] = await _look_up(broker, partition, part, committed, context.api_version)
+        if rows:
+            topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=list(rows.values())))
     return ListOffsetsResponse(topics=topics)
 
 
@@ -66,7 +69,7 @@ async def _look_up(
     if partition.offline:
         return _error(index, ErrorCode.KAFKA_STORAGE_ERROR)
     epoch = part.current_leader_epoch
-    if epoch >= 0 and epoch != partition.leader_epoch:
+    if epoch not in (NO_EPOCH, partition.leader_epoch):
         newer = epoch > partition.leader_epoch
         return _error(index, ErrorCode.UNKNOWN_LEADER_EPOCH if newer else ErrorCode.FENCED_LEADER_EPOCH)
     if timestamp < EARLIEST_PENDING_UPLOAD or version < NEEDS_VERSION.get(timestamp, 0):

@@ -70,9 +70,11 @@ def _answer(
 ) -> MetadataResponse:
     image = broker.image
     assert request.topics is not None
-    by_id = any(one.topic_id != ZERO_UUID for one in request.topics)
+    # Ids come first: names beside them are not looked at.
+    wanted = {one.topic_id: one for one in request.topics if one.topic_id != ZERO_UUID}
+    by_id = bool(wanted)
     topics = []
-    for one in {(one.topic_id if by_id else one.name): one for one in request.topics}.values():
+    for one in (wanted or {one.name: one for one in request.topics}).values():
         topic = image.topics_by_id.get(one.topic_id) if by_id else image.topics.get(one.name or "")
         if topic is not None:
             topics.append(_topic(broker, topic))
@@ -172,7 +174,7 @@ def _topic(broker: Broker, topic: TopicImage) -> MetadataResponseTopic:
     rows = []
     for partition in topic.partitions:
         hosted = broker.replicas.get(topic.name, partition.partition)
-        rows.append(_partition_row(partition, [broker.node_id] if hosted is not None and hosted.offline else []))
+        rows.append(_partition_row(partition, [broker.node_id] if hosted is None or hosted.offline else []))
     return _topic_row(topic, rows)
 
 
@@ -216,6 +218,8 @@ def _response(
 
 
 def _with_operations(topic: MetadataResponseTopic) -> MetadataResponseTopic:
+    if topic.error_code == ErrorCode.UNKNOWN_TOPIC_ID:
+        return topic
     return MetadataResponseTopic(
         error_code=topic.error_code,
         name=topic.name,

@@ -22,8 +22,10 @@ from headrace.wire.messages.offset_for_leader_epoch import (
 
 if TYPE_CHECKING:
     from headrace.broker.server import Broker
+    from headrace.replica.partition import Partition
 
 REQUEST = OffsetForLeaderEpochRequest
+NO_EPOCH = -1
 
 
 def handle(
@@ -47,10 +49,20 @@ def _end_offset(broker: Broker, topic: str, part: OffsetForLeaderPartition) -> E
         result.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     elif partition.offline:
         result.error_code = ErrorCode.KAFKA_STORAGE_ERROR
-    elif 0 <= current < partition.leader_epoch:
-        result.error_code = ErrorCode.FENCED_LEADER_EPOCH
     elif current > partition.leader_epoch:
         result.error_code = ErrorCode.UNKNOWN_LEADER_EPOCH
+    elif current not in (NO_EPOCH, partition.leader_epoch):
+        result.error_code = ErrorCode.FENCED_LEADER_EPOCH
     else:
-        result.leader_epoch, result.end_offset = partition.log.end_offset_for_epoch(part.leader_epoch)
+        result.leader_epoch, result.end_offset = end_offset(partition, part.leader_epoch)
     return result
+
+
+def end_offset(partition: Partition, epoch: int) -> tuple[int, int]:
+    """Where `epoch` ends. The leader's own epoch begins when it becomes the leader, not with its first batch."""
+    log = partition.log
+    if epoch == partition.leader_epoch or (
+        log.leader_epochs.latest == NO_EPOCH and NO_EPOCH != epoch < partition.leader_epoch
+    ):
+        return epoch, log.log_end_offset
+    return log.end_offset_for_epoch(epoch)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from headrace.broker.context import RequestContext
 from headrace.storage.errors import AppendError
 from headrace.storage.log import Appended
+from headrace.storage.validation import NotOneBatch
 from headrace.wire.errors import ErrorCode
 from headrace.wire.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -31,6 +32,19 @@ if TYPE_CHECKING:
 
 REQUEST = ProduceRequest
 TOPIC_IDS = 13
+ZSTD_FROM = 7
+ATTRIBUTES_AT = 22  # their low byte
+CODEC, TRANSACTIONAL = 0x07, 0x10
+ZSTD = 4
+# Kafka does not say where the log starts when a batch fails before anybody looks at its records.
+WITHOUT_LOG_START = {
+    ErrorCode.CORRUPT_MESSAGE,
+    ErrorCode.MESSAGE_TOO_LARGE,
+    ErrorCode.RECORD_LIST_TOO_LARGE,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+    ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+}
 
 
 def handle(broker: Broker, request: ProduceRequest, context: RequestContext) -> ProduceResponse | asyncio.Future | None:
@@ -54,13 +68,16 @@ def handle(broker: Broker, request: ProduceRequest, context: RequestContext) -> 
             if partition is None:
                 answer = _unknown(data.index, by_id and partitions is None)
             else:
-                answer = _append(partition, data, now_ms, meters)
+                answer = _append(partition, data, now_ms, meters, context.api_version)
             if isinstance(answer, asyncio.Future):
                 waiting.append(answer)
             elif answer.error_code:
                 failed = True
             answers.append(answer)
-        responses.append(TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=answers))
+        if answers:
+            responses.append(
+                TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=answers)
+            )
     if waiting:
         return asyncio.ensure_future(_when_written(ProduceResponse(responses=responses), acks))
     if acks == 0:
@@ -75,12 +92,16 @@ class UnreportableError(Exception):
 
 
 def _append(
-    partition: Partition, data: PartitionProduceData, now_ms: int, meters
+    partition: Partition, data: PartitionProduceData, now_ms: int, meters, version: int
 ) -> PartitionProduceResponse | asyncio.Future[PartitionProduceResponse]:
     records = data.records
     if records is None:
         records = memoryview(b"")
     try:
+        if len(records) > ATTRIBUTES_AT:
+            attributes = records[ATTRIBUTES_AT]
+            if attributes & TRANSACTIONAL or version < ZSTD_FROM:
+                _check_attributes(attributes, version)
         appended = partition.append(records, now_ms)
     except AppendError as error:
         meters.failed_produce_requests += 1
@@ -89,6 +110,18 @@ def _append(
     if isinstance(appended, Appended):
         return _success(data.index, appended)
     return asyncio.ensure_future(_append_later(partition, data.index, appended))
+
+
+def _check_attributes(attributes: int, version: int) -> None:
+    if attributes & TRANSACTIONAL:
+        # Nobody could end the transaction: readers of committed records would wait for ever.
+        raise AppendError(
+            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "a transactional record batch needs a transactional id"
+        )
+    if version < ZSTD_FROM and attributes & CODEC == ZSTD:
+        raise AppendError(
+            ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"zstd needs version {ZSTD_FROM} of Produce, not {version}"
+        )
 
 
 async def _append_later(
@@ -122,12 +155,13 @@ def _success(index: int, appended: Appended) -> PartitionProduceResponse:
 
 
 def _error(index: int, error: AppendError, partition: Partition) -> PartitionProduceResponse:
+    without = error.error_code in WITHOUT_LOG_START or isinstance(error, NotOneBatch)
     return PartitionProduceResponse(
         index=index,
         error_code=error.error_code,
         base_offset=-1,
         log_append_time_ms=-1,
-        log_start_offset=partition.log_start_offset if error.error_code != ErrorCode.KAFKA_STORAGE_ERROR else -1,
+        log_start_offset=-1 if without else partition.log_start_offset,
         record_errors=[
             BatchIndexAndErrorMessage(batch_index=i, batch_index_error_message=text) for i, text in error.record_errors
         ],
