@@ -20,6 +20,7 @@ from headrace.storage.directory import LogDirectory
 from headrace.testing import LocalBroker, broker
 from headrace.testing.faults import FailingFs, FullDiskFs
 from headrace.wire.messages.api_versions import ApiVersionsRequest
+from headrace.wire.records.metadata import FeatureLevelRecord
 from tests.broker.raw import RawClient
 
 
@@ -238,3 +239,19 @@ def test_a_server_properties_of_apache_kafka_starts_a_broker(tmp_path: Path) -> 
     with broker(settings, data_dir=tmp_path / "d") as server, RawClient(server.port) as client:
         assert client.call(ApiVersionsRequest(), 0).error_code == 0
         assert [one.name for one in server.call(lambda b: b.listeners)] == ["PLAINTEXT"]
+
+
+def test_features_of_kafka_that_are_not_here_are_kept_and_not_promised(used: Path) -> None:
+    """Apache Kafka finalizes all of its features when it formats a directory."""
+    with broker(data_dir=used) as server, RawClient(server.port) as client:
+        levels = {"group.version": 1, "transaction.version": 2, "share.version": 1}
+        records = [FeatureLevelRecord(name=name, feature_level=level) for name, level in levels.items()]
+        server.call(lambda b: b.metadata.write(records))
+        answer = client.call(ApiVersionsRequest(client_software_name="a", client_software_version="1"), 4)
+        finalized = {one.name: one.max_version_level for one in answer.finalized_features}
+        assert finalized["metadata.version"] == 30
+        assert not set(levels) & set(finalized)
+        supported = {one.name: one.max_version for one in answer.supported_features}
+        assert supported["transaction.version"] == supported["group.version"] == 0
+        server.restart()
+        assert levels.items() <= server.call(lambda b: b.image.features).items()
