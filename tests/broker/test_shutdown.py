@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -186,6 +187,35 @@ def test_a_write_in_flight_is_finished_and_answered() -> None:
         disk.active = False
         server.start()
         assert len(server.records("t", 3)) == 3
+
+
+@pytest.mark.parametrize("_round", range(5))
+def test_a_request_that_begins_to_wait_while_the_broker_stops(_round: int) -> None:
+    """Readers that are woken all the time and ask again at once: some of them always ask at the last moment."""
+    with broker() as server:
+        server.create_topic("t")
+
+        def follow() -> None:
+            with RawClient(server.port) as client, contextlib.suppress(Closed):
+                offset = 0
+                while True:
+                    offset = client.fetch("t", offset, max_wait_ms=60_000).high_watermark
+
+        def feed() -> None:
+            with RawClient(server.port) as client, contextlib.suppress(Closed):
+                while True:
+                    client.produce("t", batch(b"x"))
+
+        threads = [threading.Thread(target=work) for work in (feed, *[follow] * 8)]
+        for thread in threads:
+            thread.start()
+        wait_until(lambda: server.call(lambda b: b.replicas.get("t", 0).log.log_end_offset) > 20)
+        begin = time.monotonic()
+        server.stop()
+        assert time.monotonic() - begin < SOON_S
+        for thread in threads:
+            thread.join(10)
+            assert not thread.is_alive()
 
 
 def test_what_a_clean_stop_leaves() -> None:

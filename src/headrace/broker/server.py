@@ -325,11 +325,12 @@ class Broker:
     async def _drain(self) -> None:
         """Answer the long polls now and wait for requests that are being worked on."""
         self.dispatcher.draining = True
-        for reading in tuple(self.long_polls):
-            reading.stop_waiting()
-        self.groups.stop_waiting()
         begin = self.loop.time()
         while (waited := self.loop.time() - begin) < DRAIN_SECONDS:
+            # Each time: a request that was taken just before may begin to wait only now.
+            for reading in tuple(self.long_polls):
+                reading.stop_waiting()
+            self.groups.stop_waiting()
             connections = [one for listener in self.listeners for one in listener.connections]
             if not any(waited < SLOW_READER_SECONDS if one.unsent else not one.idle for one in connections):
                 return
