@@ -1,20 +1,9 @@
-"""The same requests to Headrace and to Apache Kafka: every answer about groups must be the same.
-
-A script of requests, good and bad, in several versions; ids that brokers make up are compared by the order in which
-they appear.
-"""
+"""Groups of the classic protocol and committed offsets."""
 
 from __future__ import annotations
 
-import re
-import time
-from collections.abc import Callable
 from typing import Any
 
-import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
-
-from headrace.testing import broker
 from headrace.wire.messages.delete_groups import DeleteGroupsRequest
 from headrace.wire.messages.describe_groups import DescribeGroupsRequest
 from headrace.wire.messages.find_coordinator import FindCoordinatorRequest
@@ -39,58 +28,12 @@ from headrace.wire.messages.offset_fetch import (
     OffsetFetchRequestTopics,
 )
 from headrace.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
-from headrace.wire.schema import Message
-from tests.broker.raw import RawClient
 from tests.coordinator.driver import subscription
-
-pytestmark = pytest.mark.peer("apache-kafka")
+from tests.oracle.requests import UNKNOWN_ID, metadata
+from tests.oracle.script import Script, wait_until
 
 SETTINGS = {"group.initial.rebalance.delay.ms": "0", "offsets.topic.num.partitions": "3", "group.max.size": "3"}
 COORDINATOR_ERRORS = {14, 15, 16}
-RANDOM_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-
-
-class Script:
-    """Sends requests to one broker and notes the answers in a form that two brokers can share."""
-
-    def __init__(self, port: int) -> None:
-        self.clients = {name: RawClient(port, timeout_s=30) for name in "abc"}
-        self.answers: list[tuple[str, Any]] = []
-        self._names: dict[str, str] = {}
-
-    def close(self) -> None:
-        for client in self.clients.values():
-            client.socket.close()
-
-    def call(self, request: Message, version: int, client: str = "a") -> Any:
-        response = self.clients[client].call(request, version)
-        self.note(f"{type(request).__name__} {version}", response)
-        return response
-
-    def send(self, request: Message, version: int, client: str = "a") -> None:
-        self.clients[client].send(request, version)
-
-    def receive(self, what: str, client: str = "a") -> Any:
-        response = self.clients[client].receive()
-        self.note(what, response)
-        return response
-
-    def note(self, what: str, response: Message) -> None:
-        self.answers.append((what, self._plain(response)))
-
-    def _plain(self, value: Any) -> Any:
-        if isinstance(value, list):
-            # Brokers keep members, topics and groups in an order of their own.
-            return sorted((self._plain(each) for each in value), key=repr)
-        if isinstance(value, str):
-            return RANDOM_ID.sub(self._name, value)
-        if hasattr(value, "__slots__") and not isinstance(value, bytes | int):
-            fields = {name: getattr(value, name) for name in type(value).__slots__}
-            return {name: self._plain(each) for name, each in fields.items() if name != "port"}
-        return value
-
-    def _name(self, match: re.Match[str]) -> str:
-        return self._names.setdefault(match.group(), f"id-{len(self._names)}")
 
 
 def join(group: str, member: str = "", *, instance: str | None = None, **fields: Any) -> JoinGroupRequest:
@@ -142,7 +85,7 @@ def leave(group: str, *members: tuple[str, str | None]) -> LeaveGroupRequest:
     return LeaveGroupRequest(group_id=group, member_id=members[0][0], members=identities)
 
 
-def refusals(s: Script) -> None:
+def group_refusals(s: Script) -> None:
     for version in (0, 4, 5, 7, 9):
         s.call(join(""), version)
         s.call(join("r", session_timeout_ms=1), version)
@@ -162,7 +105,7 @@ def refusals(s: Script) -> None:
         s.call(beat("nowhere", "x", 1), version)
 
 
-def dynamic_members(s: Script) -> None:
+def group_dynamic_members(s: Script) -> None:
     first = s.call(join("d"), 9).member_id
     s.call(join("d", first), 9)
     s.call(DescribeGroupsRequest(groups=["d"]), 6)
@@ -172,7 +115,7 @@ def dynamic_members(s: Script) -> None:
     s.call(sync("d", first, 1, protocol_name="other"), 5)
     s.call(sync("d", first, 1, first), 5)
     s.call(DescribeGroupsRequest(groups=["d", "nowhere", ""], include_authorized_operations=True), 5)
-    second = s.call(join("d"), 9, "b").member_id
+    second = s.call(join("d"), 9, client="b").member_id
     s.send(join("d", second), 9, "b")
     _until_rebalancing(s, "d", first, 1)
     s.call(sync("d", first, 1), 5)
@@ -182,12 +125,12 @@ def dynamic_members(s: Script) -> None:
     s.send(sync("d", second, 2), 5, "b")
     s.call(sync("d", first, 2, first, second), 5)
     s.receive("second assignment", "b")
-    s.call(join("d", second), 9, "b")
+    s.call(join("d", second), 9, client="b")
     s.call(beat("d", second, 1), 4)
     s.call(join("d", protocols={"sticky": b""}), 9)
     s.call(join("d", protocol_type="connect"), 9)
-    third = s.call(join("d"), 9, "c").member_id
-    s.call(leave("d", (third, None)), 5, "c")
+    third = s.call(join("d"), 9, client="c").member_id
+    s.call(leave("d", (third, None)), 5, client="c")
     s.call(commit("d", 0, 1, member_id=second, generation_id_or_member_epoch=2), 9)
     s.call(commit("d", 0), 9)
     s.call(commit("d", 0, member_id="x", generation_id_or_member_epoch=2), 8)
@@ -195,7 +138,7 @@ def dynamic_members(s: Script) -> None:
     s.call(delete_offsets("d", "t", 0), 0)
     s.call(delete_offsets("d", "u", 0), 0)
     s.call(DeleteGroupsRequest(groups_names=["d", "nowhere"]), 2)
-    s.call(leave("d", (second, None), ("x", None), ("", "nobody")), 5, "b")
+    s.call(leave("d", (second, None), ("x", None), ("", "nobody")), 5, client="b")
     _until_rebalancing(s, "d", first, 2)
     s.call(leave("d", (first, None)), 2)
     s.call(DescribeGroupsRequest(groups=["d"]), 6)
@@ -205,7 +148,7 @@ def dynamic_members(s: Script) -> None:
     s.call(fetch("d", 0), 9)
 
 
-def static_members(s: Script) -> None:
+def group_static_members(s: Script) -> None:
     one = s.call(join("s", instance="one"), 9).member_id
     s.call(sync("s", one, 1, one, group_instance_id="one"), 5)
     again = s.call(join("s", instance="one"), 9).member_id
@@ -231,7 +174,7 @@ def full_group(s: Script) -> None:
     _until_waiting(s, "f", 3)
     s.call(join("f", first), 3)
     for client in "bc":
-        s.clients[client].receive()
+        s.client(client).receive()
     s.call(join("f"), 3)
     s.call(join("f"), 9)
 
@@ -269,71 +212,50 @@ def simple_consumers(s: Script) -> None:
 
 
 def _until_rebalancing(s: Script, group: str, member: str, generation: int) -> None:
-    _wait(lambda: s.clients["a"].call(beat(group, member, generation), 4).error_code == 27)
+    wait_until(lambda: s.client("a").call(beat(group, member, generation), 4).error_code == 27)
 
 
 def _until_waiting(s: Script, group: str, count: int) -> None:
-    _wait(lambda: len(s.clients["a"].call(DescribeGroupsRequest(groups=[group]), 5).groups[0].members) == count)
+    wait_until(lambda: len(s.client("a").call(DescribeGroupsRequest(groups=[group]), 5).groups[0].members) == count)
 
 
-def _wait(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 15
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+def offsets_by_topic_id(s: Script) -> None:
+    """OffsetCommit and OffsetFetch from version 10 on."""
+    found = s.client("setup").call(metadata("t"), 12).topics[0].topic_id
+    s.names.known[found] = "id of t"
+    for what, topic_id in (("good", found), ("unknown id", UNKNOWN_ID), ("zero id", bytes(16))):
+        request = commit("by-id", 0, 7)
+        request.topics[0].topic_id = topic_id
+        s.call(request, 10, what)
+        asked = fetch("by-id", 0, 2, 7)
+        asked.groups[0].topics[0].topic_id = topic_id
+        s.call(asked, 10, what)
+    s.call(fetch("by-id"), 10, "all")
+    s.call(fetch("by-id"), 9, "all by name")
+    s.call(fetch("unknown"), 10, "all of an unknown group")
 
 
-SCRIPTS = (refusals, dynamic_members, static_members, full_group, simple_consumers)
+def prepare(s: Script) -> None:
+    """Topics and a coordinator. The topics stay, because offsets go with their topic."""
+    s.create("t", partitions=3)
+    s.create("u")
+    s.topics.clear()
+    keys = [f"k{number}" for number in range(20)]
+    client = s.client("setup")
+
+    def ready() -> bool:
+        found = client.call(FindCoordinatorRequest(coordinator_keys=keys), 4).coordinators
+        fetched = [client.call(fetch(key), 8).groups[0].error_code for key in keys]
+        return not COORDINATOR_ERRORS & {*(each.error_code for each in found), *fetched}
+
+    wait_until(ready)
 
 
-def play(bootstrap_servers: str) -> dict[str, list[tuple[str, Any]]]:
-    """All scripts against one broker."""
-    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
-    topics = [NewTopic("t", 3, 1), NewTopic("u", 1, 1)]
-    for created in admin.create_topics(topics).values():
-        created.result(20)
-    port = int(bootstrap_servers.rsplit(":", 1)[1])
-    _wait_for_coordinator(port)
-    answers = {}
-    for script in SCRIPTS:
-        s = Script(port)
-        try:
-            script(s)
-        finally:
-            s.close()
-        answers[script.__name__] = s.answers
-    return answers
-
-
-def _wait_for_coordinator(port: int) -> None:
-    with RawClient(port, timeout_s=30) as client:
-        keys = [f"k{number}" for number in range(20)]
-
-        def ready() -> bool:
-            found = client.call(FindCoordinatorRequest(coordinator_keys=keys), 4).coordinators
-            fetched = [client.call(fetch(key), 8).groups[0].error_code for key in keys]
-            return not COORDINATOR_ERRORS & {*(each.error_code for each in found), *fetched}
-
-        _wait(ready)
-
-
-@pytest.fixture(scope="module")
-def answers() -> tuple[dict[str, list[tuple[str, Any]]], dict[str, list[tuple[str, Any]]]]:
-    from conformance.apache_kafka import apache_kafka
-
-    with apache_kafka(SETTINGS) as kafka:
-        expected = play(kafka.bootstrap_servers)
-    with broker(SETTINGS) as server:
-        return expected, play(server.bootstrap_servers)
-
-
-@pytest.mark.timeout(180)
-@pytest.mark.parametrize("script", [script.__name__ for script in SCRIPTS])
-def test_answers_are_those_of_apache_kafka(answers: Any, script: str) -> None:
-    expected, actual = answers[0][script], answers[1][script]
-    different = [
-        (number, theirs, ours)
-        for number, (theirs, ours) in enumerate(zip(expected, actual, strict=True))
-        if theirs != ours
-    ]
-    assert not different, "\n".join(f"{n}: {t[0]}\n  kafka    {t[1]}\n  headrace {o[1]}" for n, t, o in different)
+SCRIPTS = (
+    group_refusals,
+    group_dynamic_members,
+    group_static_members,
+    full_group,
+    simple_consumers,
+    offsets_by_topic_id,
+)
