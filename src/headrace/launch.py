@@ -13,6 +13,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from headrace import memory
+
 if TYPE_CHECKING:
     from headrace.broker.server import Broker
 
@@ -51,6 +53,7 @@ def run_broker(
     """
     import uvloop
 
+    memory.keep_large_buffers()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_serve(properties, announce, stop_with_stdin))
 

@@ -28,6 +28,7 @@ SIZE = struct.Struct(">i")
 INITIAL_BUFFER = 64 * 1024
 READ_AHEAD = 256 * 1024
 """Room offered beyond a partly received frame, so that pipelined requests arrive with one read."""
+RESPONSES_AT_ONCE = 32
 JOIN_BELOW = 64 * 1024
 """Responses up to this size are joined into one buffer; larger ones go out as they are, without a copy."""
 
@@ -49,6 +50,8 @@ class Connection(asyncio.BufferedProtocol):
         self._read_paused = False
         self._closing = False
         self._task: asyncio.Future[Any] | None = None
+        self._outgoing: list[Any] = []
+        self._responses = 0
         self.client_host = "?"
         self.connection_id = ""
         self.last_active = 0.0
@@ -123,7 +126,8 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.close()
 
     def abort(self) -> None:
-        """Close now."""
+        """Close now, after what was answered already."""
+        self._flush()
         self._closing = True
         if self._transport is not None:
             self._transport.abort()
@@ -172,26 +176,11 @@ class Connection(asyncio.BufferedProtocol):
             self._dispatcher.receive_memory.resized(self, difference)
 
     def _process(self) -> None:
-        """Work through whole frames until one must wait or none is left."""
-        if self._dispatcher.draining:
-            return
-        while not self._busy and not self._write_paused and not self._closing:
-            available = self._end - self._start
-            if available < 4:
-                break
-            (size,) = SIZE.unpack_from(self._buffer, self._start)
-            if size < 0 or size > self._dispatcher.max_request_size:
-                self._malformed(f"a request of {size} bytes; the limit is {self._dispatcher.max_request_size}")
-                return
-            if available < size + 4:
-                # A frame that will not fit behind its predecessors moves while little of it is here.
-                if self._start and self._start + size + 4 > len(self._buffer):
-                    self._move_to_front()
-                break
-            begin = self._start + 4
-            self._start = begin + size
-            self._request(self._view[begin : self._start])
-        if self._closing:
+        """Answer what is here as far as that is possible now, then see whether to read on."""
+        if not self._dispatcher.draining:
+            self._take_frames()
+        self._flush()
+        if self._closing or self._dispatcher.draining:
             return
         if self._start == self._end:
             self._start = self._end = 0
@@ -202,6 +191,25 @@ class Connection(asyncio.BufferedProtocol):
                 self._pause_reading()
         elif self._end < len(self._buffer):
             self._resume_reading()
+
+    def _take_frames(self) -> None:
+        """Work through whole frames until one must wait or none is left."""
+        while not self._busy and not self._write_paused and not self._closing:
+            available = self._end - self._start
+            if available < 4:
+                return
+            (size,) = SIZE.unpack_from(self._buffer, self._start)
+            if size < 0 or size > self._dispatcher.max_request_size:
+                self._malformed(f"a request of {size} bytes; the limit is {self._dispatcher.max_request_size}")
+                return
+            if available < size + 4:
+                # A frame that will not fit behind its predecessors moves while little of it is here.
+                if self._start and self._start + size + 4 > len(self._buffer):
+                    self._move_to_front()
+                return
+            begin = self._start + 4
+            self._start = begin + size
+            self._request(self._view[begin : self._start])
 
     def _resume_reading(self) -> None:
         if self._read_paused and self._transport is not None:
@@ -254,7 +262,17 @@ class Connection(asyncio.BufferedProtocol):
         self._process()
 
     def _send(self, parts: list[Any]) -> None:
-        assert self._transport is not None
+        """Responses to pipelined requests leave together: a system call each would cost more than the requests do."""
+        self._outgoing += parts
+        self._responses += 1
+        if self._responses >= RESPONSES_AT_ONCE or len(parts) > 1:
+            self._flush()
+
+    def _flush(self) -> None:
+        parts = self._outgoing
+        if not parts or self._transport is None:
+            return
+        self._outgoing, self._responses = [], 0
         if len(parts) == 1:
             self._transport.write(parts[0])
         elif sum(map(len, parts)) < JOIN_BELOW:
