@@ -21,7 +21,7 @@ from conformance.suites.suite import Suite, run_to_end
 TIMEOUT_S = 200.0
 # These count rebalances, so their consumers must meet in one generation: they want Kafka's own delay before the first one.
 WITH_INITIAL_DELAY = ("0102", "0113")
-SLOW_TIMEOUT_S = 700.0
+SLOW_TIMEOUT_S = 900.0
 SHIMS = PROJECT / "conformance" / "shims"
 SETTINGS = {"auto.create.topics.enable": "true", "num.partitions": "4"}
 # As librdkafka's own test cluster has it: an authorizer that allows whatever no ACL speaks of.
