@@ -50,6 +50,8 @@ class Connection(asyncio.BufferedProtocol):
         self._read_paused = False
         self._closing = False
         self._task: asyncio.Future[Any] | None = None
+        self._context = RequestContext(-1, None)
+        """Of the last request; the next one is usually of the same kind."""
         self._outgoing: list[Any] = []
         self._responses = 0
         self.client_host = "?"
@@ -226,13 +228,11 @@ class Connection(asyncio.BufferedProtocol):
         self.last_active = self._dispatcher.now()
         try:
             header, position = parse_request_header(frame)
-            context = RequestContext(
-                header.api_version,
-                header.client_id,
-                self.client_host,
-                self.connection_id,
-                self._listener.name,
-            )
+            context = self._context
+            if context.api_version != header.api_version or context.client_id != header.client_id:
+                context = self._context = RequestContext(
+                    header.api_version, header.client_id, self.client_host, self.connection_id, self._listener.name
+                )
             answer = self._dispatcher.dispatch(self, header, frame, position, context)
         except WireError as error:
             self._malformed(str(error))

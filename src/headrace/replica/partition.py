@@ -8,7 +8,7 @@ With one replica the high watermark is the log's end; with followers it will be 
 from __future__ import annotations
 
 import asyncio
-import time
+from time import perf_counter
 from typing import Literal, Protocol
 
 from headrace.replica.writer import DirectoryWriter
@@ -87,18 +87,20 @@ class Partition:
         """
         if self.offline:
             raise AppendError(ErrorCode.KAFKA_STORAGE_ERROR, "the log directory of this partition is offline")
-        reserved = self.log.reserve(batch, leader_epoch=self.leader_epoch, now_ms=now_ms, origin=origin)
-        if self.directory.writer.slow or self.pending:
+        log, writer = self.log, self.directory.writer
+        reserved = log.reserve(batch, leader_epoch=self.leader_epoch, now_ms=now_ms, origin=origin)
+        if writer.slow or self.pending:
             return self._append_in_thread(reserved)
-        started = time.perf_counter()
+        started = perf_counter()
         try:
             reserved.write()
         except OSError as error:
-            self.log.abandon()
+            log.abandon()
             self.directory.fail(error)
             raise AppendError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory failed: {error}") from error
-        self.directory.writer.note_inline(time.perf_counter() - started)
-        appended = self.log.commit(reserved)
+        if perf_counter() - started > writer.slow_seconds:
+            writer.note_slow()
+        appended = log.commit(reserved)
         if appended.flush_due:
             return self._after_flush(appended)
         self.advance_high_watermark(reserved.size)

@@ -40,12 +40,11 @@ class DirectoryWriter:
         self._fast_run = 0
         self._thread: threading.Thread | None = None
 
-    def note_inline(self, seconds: float) -> None:
-        """Take notice of how long a write on the loop took."""
-        if seconds > self.slow_seconds:
-            self.slow = True
-            self.slow_writes += 1
-            self._fast_run = 0
+    def note_slow(self) -> None:
+        """A write on the loop took too long: the next ones go to the thread."""
+        self.slow = True
+        self.slow_writes += 1
+        self._fast_run = 0
 
     def submit(self, reservation: Reservation, done: Done) -> None:
         """Queue a write; `done` runs on the loop afterwards."""
