@@ -1,7 +1,7 @@
 """`python -m conformance [SUITE ...]`: the suites of other projects on Headrace and on Apache Kafka, both columns.
 
-Without names it runs every suite and then our own client tests with every peer required. A run cut short goes on where it
-stopped. Ends with status 1 when something that passes on Apache Kafka, and is no listed exception, does not pass here.
+Without names it runs every suite, then our own client tests with every peer required, then the long fault runs. A run cut
+short goes on where it stopped. Ends with status 1 when something that passes on Apache Kafka, and is no listed exception, does not pass here.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 
-from conformance import columns, install, results
+from conformance import columns, faults, install, results
 from conformance.apache_kafka import VERSION as KAFKA_VERSION
 from conformance.apache_kafka import ApacheKafka
 from conformance.cache import PROJECT
@@ -23,15 +23,18 @@ from conformance.suites import SUITES
 from conformance.suites.suite import Suite
 
 CLIENTS = "clients"
+FAULTS = "faults"
 
 
 def main() -> None:
     options = _options()
-    names = options.suites or [*SUITES, CLIENTS]
+    names = options.suites or [*SUITES, CLIENTS, FAULTS]
     failed = False
     for name in names:
         if name == CLIENTS:
             failed |= not run_client_tests()
+        elif name == FAULTS:
+            failed |= not faults.run(source_fingerprint(), fresh=options.fresh)
         else:
             failed |= not run_suite(SUITES[name], options)
     if not options.only and not options.kafka_only and set(SUITES) <= set(names):
@@ -42,7 +45,11 @@ def main() -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m conformance", description=__doc__)
     parser.add_argument(
-        "suites", nargs="*", choices=[*SUITES, CLIENTS, []], metavar="SUITE", help=f"{', '.join(SUITES)}, {CLIENTS}"
+        "suites",
+        nargs="*",
+        choices=[*SUITES, CLIENTS, FAULTS, []],
+        metavar="SUITE",
+        help=f"{', '.join(SUITES)}, {CLIENTS}, {FAULTS}",
     )
     parser.add_argument("--only", default="", help="units, separated by commas; a unit is matched by its beginning")
     parser.add_argument("--fresh", action="store_true", help="run Headrace's column anew")

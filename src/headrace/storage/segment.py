@@ -11,6 +11,7 @@ and replaced by None only after its files are complete.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 from headrace.fs import Buffer
@@ -25,6 +26,8 @@ NO_TIMESTAMP = -1
 UNKNOWN_TIMESTAMP = -2
 
 _Search = Callable[[index.ReadAt, int, int], int]
+
+_HANDLES = threading.Lock()
 
 
 class Segment:
@@ -197,13 +200,18 @@ class Segment:
             pool.unpin(handle)
 
     def _index_file(self, suffix: str) -> StoredFile:
-        if suffix == files.OFFSET_INDEX:
-            if self._offset_file is None:
-                self._offset_file = StoredFile(self.folder, files.file_name(self.base_offset, suffix))
-            return self._offset_file
-        if self._time_file is None:
-            self._time_file = StoredFile(self.folder, files.file_name(self.base_offset, suffix))
-        return self._time_file
+        """The handle of an index file, made when it is first read: by one of several readers, perhaps while the owner
+        deletes the segment. `forget` dooms the log before it looks for handles, under the same lock."""
+        with _HANDLES:
+            handle = self._offset_file if suffix == files.OFFSET_INDEX else self._time_file
+            if handle is None:
+                handle = StoredFile(self.folder, files.file_name(self.base_offset, suffix))
+                handle.doomed = self.log.doomed
+                if suffix == files.OFFSET_INDEX:
+                    self._offset_file = handle
+                else:
+                    self._time_file = handle
+            return handle
 
     def largest_timestamp(self) -> int:
         """The largest timestamp of any batch; the file's age when no batch has one (retention counts from it)."""
@@ -240,7 +248,10 @@ class Segment:
 
     def forget(self) -> None:
         """No new readers; open files are closed when the last one is done."""
-        for file in (self.log, self._offset_file, self._time_file):
+        self.folder.files.forget(self.log)
+        with _HANDLES:
+            handles = (self._offset_file, self._time_file)
+        for file in handles:
             if file is not None:
                 self.folder.files.forget(file)
         self.deactivate()
