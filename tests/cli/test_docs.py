@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from headrace.cli.reference import commands
+from headrace.replica.features import KNOWN as FEATURES
 from headrace.settings import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS
 from headrace.settings.kafka_names import UNUSED_KAFKA_SETTINGS
 
@@ -27,7 +28,7 @@ CLIENT_SETTINGS = {
     "transactional.id",
     "group.protocol",
 }
-SETTINGS = {*BROKER_SETTINGS, *TOPIC_SETTINGS, *GROUP_SETTINGS, *UNUSED_KAFKA_SETTINGS, *CLIENT_SETTINGS}
+SETTINGS = {*BROKER_SETTINGS, *TOPIC_SETTINGS, *GROUP_SETTINGS, *UNUSED_KAFKA_SETTINGS, *CLIENT_SETTINGS, *FEATURES}
 _CODE = re.compile(r"`([^`\n]+)`")
 _SETTING = re.compile(r"^([a-z]+(?:\.[a-z]+)+)(?:=.*)?$")
 _COMMAND = re.compile(r"headrace(?: [a-z][a-z-]*)+")
