@@ -201,3 +201,23 @@ def session_request(topic: str, session_id: int, epoch: int, offsets: dict[int, 
     return FetchRequest(
         session_id=session_id, session_epoch=epoch, max_wait_ms=0, min_bytes=1, max_bytes=1 << 20, topics=topics
     )
+
+
+def test_short_answers_on_this_machine_serve_every_partition_in_turn(server: LocalBroker, topic: str) -> None:
+    with RawClient(server.port) as client:
+        for partition in (0, 1):
+            for _ in range(3):
+                client.produce(topic, batch(b"x" * 400_000), partition=partition)
+        wanted = [FetchPartition(partition=p, fetch_offset=0, partition_max_bytes=1 << 20) for p in (0, 1)]
+        request = FetchRequest(
+            session_epoch=-1, max_bytes=1 << 30, topics=[FetchTopic(topic=topic, partitions=wanted)], min_bytes=1
+        )
+        served = []
+        for _ in range(4):
+            rows = client.call(request, 12).responses[0].partitions
+            assert [row.partition_index for row in rows] == [0, 1], "answers keep the order of the request"
+            served.append(tuple(len(values(row)) for row in rows))
+        assert set(served) == {(1, 0), (0, 1)}
+        request.min_bytes = 2_000_000
+        rows = client.call(request, 12).responses[0].partitions
+        assert sum(len(row.records) for row in rows) > 1_500_000, "min_bytes counts for more than the short answer"

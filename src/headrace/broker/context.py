@@ -6,7 +6,15 @@ from __future__ import annotations
 class RequestContext:
     """One request's surroundings. Handlers read it; nobody changes it."""
 
-    __slots__ = ("api_version", "client_host", "client_id", "connection_id", "listener_name", "principal")
+    __slots__ = (
+        "api_version",
+        "client_host",
+        "client_id",
+        "connection_id",
+        "listener_name",
+        "on_this_machine",
+        "principal",
+    )
 
     def __init__(
         self,
@@ -23,3 +31,4 @@ class RequestContext:
         self.connection_id = connection_id
         self.listener_name = listener_name
         self.principal = principal
+        self.on_this_machine = client_host.removeprefix("::ffff:").startswith("127.") or client_host == "::1"

@@ -10,6 +10,7 @@ Not implemented: aborted transactions (none exist yet), reading from followers, 
 from __future__ import annotations
 
 import asyncio
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from headrace.broker.api.offset_for_leader_epoch import end_offset
@@ -35,6 +36,11 @@ TOPIC_IDS = 13
 READ_COMMITTED = 1
 NO_EPOCH = -1
 MAX_WAIT_MS = 2**31 - 1
+LOCAL_RESPONSE_BYTES = 512 * 1024
+"""What a client on this machine gets at once: as much as stays in the CPU's cache between our copy and its copy. Over a real
+network larger answers save round trips, so there the request's own limits are all (docs/decisions/0004)."""
+TURNS = count()
+"""Where the next request without a session begins to read: short answers must not always serve the same partition."""
 
 
 def handle(broker: Broker, request: FetchRequest, context: RequestContext) -> Any:
@@ -43,6 +49,8 @@ def handle(broker: Broker, request: FetchRequest, context: RequestContext) -> An
     if wanted.error:
         return FetchResponse(error_code=wanted.error, session_id=0)
     reading = Reading(broker, request, wanted, by_id)
+    if context.on_this_machine:
+        reading.shorten()
     try:
         reading.read(nowait=True)
     except BlockingIOError:
@@ -55,19 +63,47 @@ def handle(broker: Broker, request: FetchRequest, context: RequestContext) -> An
 class Reading:
     """One Fetch request at work."""
 
-    __slots__ = ("answers", "broker", "by_id", "conclusive", "grown", "request", "size", "wakeup", "wanted")
+    __slots__ = (
+        "answers",
+        "broker",
+        "by_id",
+        "conclusive",
+        "grown",
+        "limit",
+        "request",
+        "size",
+        "turn",
+        "wakeup",
+        "wanted",
+    )
 
     def __init__(self, broker: Broker, request: FetchRequest, wanted: Wanted, by_id: bool) -> None:
         self.broker = broker
         self.request = request
         self.wanted = wanted
         self.by_id = by_id
+        self.limit = min(request.max_bytes, broker.fetch_max_bytes)
+        self.turn = 0
+        """The position in `wanted.partitions` where reading begins."""
         self.answers: list[tuple[Followed, PartitionData]] = []
         self.size = 0
         self.conclusive = False
         """Something must be told now, however little was read: an error."""
         self.grown = 0
         self.wakeup: asyncio.Future[None] | None = None
+
+    def shorten(self) -> None:
+        """Answer with less than was asked for, and then with another partition's records each time."""
+        partitions = self.wanted.partitions
+        limit = max(LOCAL_RESPONSE_BYTES, self.request.min_bytes)
+        if limit < self.limit:
+            self.limit = limit
+            if (
+                partitions
+                and self.wanted.session is None
+                and len(partitions) * partitions[0].fetch.partition_max_bytes > limit
+            ):
+                self.turn = next(TURNS) % len(partitions)
 
     def enough(self) -> bool:
         return self.conclusive or self.size >= self.request.min_bytes or not self.wanted.partitions
@@ -77,10 +113,11 @@ class Reading:
         broker, request = self.broker, self.request
         topics = broker.replicas.topics_by_id if self.by_id else broker.replicas.topics
         committed = request.isolation_level == READ_COMMITTED
-        room = max(0, min(request.max_bytes, broker.fetch_max_bytes, broker.dispatcher.output_room()))
+        room = max(0, min(self.limit, broker.dispatcher.output_room()))
         answers: list[tuple[Followed, PartitionData]] = []
         self.size, self.conclusive = 0, False
-        for followed in self.wanted.partitions:
+        wanted, turn = self.wanted.partitions, self.turn
+        for followed in wanted[turn:] + wanted[:turn] if turn else wanted:
             fetch = followed.fetch
             topic, index = followed.key
             partitions = topics.get(topic)
@@ -96,7 +133,7 @@ class Reading:
                 self.size += length
                 room -= min(room, length)
             answers.append((followed, data))
-        self.answers = answers
+        self.answers = answers[len(answers) - turn :] + answers[: len(answers) - turn] if turn else answers
 
     def _read_partition(
         self, partition: Partition, fetch: FetchPartition, room: int, committed: bool, nowait: bool
