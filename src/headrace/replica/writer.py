@@ -13,6 +13,7 @@ import asyncio
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 
 from headrace.storage.log import Reservation
@@ -36,6 +37,9 @@ class DirectoryWriter:
         self.slow_writes = 0
         self._loop = loop
         self._queue: queue.SimpleQueue[tuple[Reservation, Done] | None] = queue.SimpleQueue()
+        self._ended: deque[tuple[Done, OSError | None, float]] = deque()
+        self._woken = False
+        """Whether `_finish` is on its way to the loop. Cleared before it looks, so that no ending is missed."""
         self._pending = 0
         self._fast_run = 0
         self._thread: threading.Thread | None = None
@@ -70,15 +74,40 @@ class DirectoryWriter:
                 reservation.write()
             except OSError as failure:
                 error = failure
-            self._loop.call_soon_threadsafe(self._finish, done, error, time.perf_counter() - started)
+            self._ended.append((done, error, time.perf_counter() - started))
+            # One wake-up for all writes that end before the loop comes round.
+            if not self._woken:
+                self._woken = True
+                self._loop.call_soon_threadsafe(self._finish)
 
-    def _finish(self, done: Done, error: OSError | None, seconds: float) -> None:
-        self._pending -= 1
-        if seconds < FAST_WRITE_SECONDS:
-            self._fast_run += 1
-        else:
-            self._fast_run = 0
-            self.slow_writes += seconds > self.slow_seconds
-        if self._pending == 0 and self._fast_run >= FAST_WRITES_TO_RETURN:
-            self.slow = False
-        done(error)
+    def _finish(self) -> None:
+        self._woken = False
+        self._take_ended()
+        if self._fast_run >= FAST_WRITES_TO_RETURN:
+            self._return_to_loop()
+
+    def _take_ended(self) -> None:
+        """Tell those whose writes have ended, in order."""
+        while self._ended:
+            done, error, seconds = self._ended.popleft()
+            self._pending -= 1
+            if seconds < FAST_WRITE_SECONDS:
+                self._fast_run += 1
+            else:
+                self._fast_run = 0
+                self.slow_writes += seconds > self.slow_seconds
+            done(error)
+
+    def _return_to_loop(self) -> None:
+        """The disk is fast again. Under steady load there is always a write on its way, and an append may not overtake it,
+        so the loop waits for the few that are left: as long as one slow write may take, and no longer."""
+        self._fast_run = 0
+        deadline = time.perf_counter() + self.slow_seconds
+        while self._pending:
+            if self._ended:
+                self._take_ended()
+            elif time.perf_counter() > deadline:
+                return
+            else:
+                time.sleep(0)  # lets the writer have the interpreter
+        self.slow = False
