@@ -1,7 +1,8 @@
 """How the C library keeps freed memory, for a process that reads and sends buffers of a megabyte all day.
 
 By default glibc returns the top of the heap to the kernel as soon as two of them are free, and gets it back zeroed page by
-page for the next fetch. Keeping some saves almost half of the CPU that consuming takes (`bench/README.md`).
+page for the next fetch. With such settings in the environment consuming took about half the CPU (`bench/README.md`); what
+these two calls save by themselves was not isolated.
 """
 
 from __future__ import annotations

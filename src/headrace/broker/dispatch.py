@@ -109,7 +109,7 @@ class Dispatcher:
             raise WireError(
                 f"{entry.name} of {len(frame)} bytes; requests without records may have {MAX_CONTROL_REQUEST}"
             )
-        # Bytes behind the message are no error, as they are none to Kafka: librdkafka sends some with Metadata 9 and up.
+        # Bytes behind the message are no error, as they are none to Kafka: librdkafka sends some when it asks for all topics.
         request, _ = entry.request.decode_from(frame, version, position)
         started = time.perf_counter()
         try:

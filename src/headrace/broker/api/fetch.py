@@ -37,8 +37,8 @@ READ_COMMITTED = 1
 NO_EPOCH = -1
 MAX_WAIT_MS = 2**31 - 1
 LOCAL_RESPONSE_BYTES = 512 * 1024
-"""What a client on this machine gets at once: as much as stays in the CPU's cache between our copy and its copy. Over a real
-network larger answers save round trips, so there the request's own limits are all (docs/decisions/0004)."""
+"""What a client on this machine gets at once: measured faster than longer answers. Over a real network those save round trips, so
+there the request's own limits are all (docs/decisions/0004)."""
 TURNS = count()
 """Where the next request without a session begins to read: short answers must not always serve the same partition."""
 
