@@ -30,8 +30,11 @@ def test_pipelined_requests_are_answered_in_order(server: LocalBroker) -> None:
                 client.send(produce_request("t", batch(b"x" * number)), 9)
             else:
                 client.send(fetch_request("t", 0, max_wait_ms=1), 12)
-        for _ in range(200):
-            client.receive()
+        answers = [client.receive() for _ in range(200)]
+        produced = [answer.responses[0].partition_responses[0] for answer in answers[1::3]]
+        offsets = [answer.base_offset for answer in produced]
+        assert not any(answer.error_code for answer in produced)
+        assert offsets == list(range(offsets[0], offsets[0] + len(offsets)))
 
 
 def test_a_long_poll_holds_back_later_answers_but_loses_none(server: LocalBroker) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import struct
 
 import pytest
 
-from headrace.testing import LocalBroker, broker
+from headrace.testing import LocalBroker
 from headrace.wire.batch import Record, encode_batch
 from headrace.wire.errors import ErrorCode
 from headrace.wire.messages.api_versions import ApiVersionsRequest
@@ -32,23 +31,6 @@ from headrace.wire.messages.produce import ProduceRequest, TopicProduceData
 from tests.broker.raw import RawClient, batch
 
 DAY_MS = 86_400_000
-
-
-@pytest.fixture(scope="module")
-def server():
-    with broker() as running:
-        yield running
-
-
-@pytest.fixture
-def topic(server: LocalBroker, request: pytest.FixtureRequest) -> str:
-    return server.create_topic(re.sub(r"[^a-z0-9_]+", "-", request.node.name), 2)
-
-
-@pytest.fixture
-def client(server: LocalBroker):
-    with RawClient(server.port) as raw:
-        yield raw
 
 
 def fetch(topic: str, *wanted: tuple[int, int], session: int = 0, epoch: int = -1, **fields) -> FetchRequest:

@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 
 import pytest
 
-from headrace.testing import LocalBroker, broker
+from headrace.testing import LocalBroker
 from headrace.wire.batch import decode_records
 from headrace.wire.errors import ErrorCode
 from headrace.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from headrace.wire.messages.init_producer_id import InitProducerIdRequest
 from headrace.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from tests.broker.raw import RawClient, batch, fetch_request, produce_request
-
-
-@pytest.fixture(scope="module")
-def server():
-    with broker() as running:
-        yield running
-
-
-@pytest.fixture
-def topic(server: LocalBroker, request: pytest.FixtureRequest) -> str:
-    return server.create_topic(re.sub(r"[^a-z0-9_]+", "-", request.node.name), 2)
-
-
-@pytest.fixture
-def client(server: LocalBroker):
-    with RawClient(server.port) as raw:
-        yield raw
 
 
 def values(data) -> list[bytes | None]:

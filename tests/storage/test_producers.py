@@ -56,7 +56,8 @@ def test_gaps_are_refused(log: Log) -> None:
 
 def test_an_unknown_producer_may_begin_anywhere(log: Log) -> None:
     # Its earlier records may have been deleted; Kafka has not answered UNKNOWN_PRODUCER_ID since 2.5.
-    append(log, idempotent(1234))
+    appended = append(log, idempotent(1234))
+    assert appended.first_offset == 0 and not appended.duplicate
 
 
 def test_sequences_wrap_to_zero(log: Log) -> None:

@@ -181,12 +181,12 @@ class Broker:
         def come_up(image: ClusterImage) -> tuple[list[Message], tuple[int, int]]:
             # A first block of producer ids comes with the registration: one wait for the disk instead of two.
             registration = controller.on_register_broker(image, node)
-            reservation, block = controller.allocate_producer_ids(image, self.node_id)
+            reservation, block = controller.on_allocate_producer_ids(image, self.node_id)
             return [*registration, *reservation], block
 
         block = await self.metadata.change(come_up)
         self.producer_ids = ProducerIds(
-            block, lambda: self.metadata.change(lambda image: controller.allocate_producer_ids(image, self.node_id))
+            block, lambda: self.metadata.change(lambda image: controller.on_allocate_producer_ids(image, self.node_id))
         )
 
     async def _open_logs(self) -> None:

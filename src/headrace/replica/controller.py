@@ -18,12 +18,9 @@ from headrace.replica.controller_error import Refused
 from headrace.replica.controller_topics import on_create_partitions, on_create_topics, on_delete_topics
 from headrace.replica.internal_topics import internal_topic, on_create_internal_topic
 
-allocate_producer_ids = on_allocate_producer_ids
-
 __all__ = [
     "Refused",
     "Registration",
-    "allocate_producer_ids",
     "internal_topic",
     "on_allocate_producer_ids",
     "on_alter_configs",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
 from typing import Any
 
@@ -18,7 +19,7 @@ _STALL_EVERY_S = 14.0
 _STALL_S = 4.0
 
 
-class Worker(threading.Thread):
+class Worker(threading.Thread, ABC):
     """A thread that stops when told, and keeps the error that ended it for whoever waits."""
 
     def __init__(self, name: str) -> None:
@@ -32,8 +33,8 @@ class Worker(threading.Thread):
         except BaseException as error:
             self.error = error
 
-    def work(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def work(self) -> None: ...
 
     def stop(self) -> None:
         self.stopping.set()
