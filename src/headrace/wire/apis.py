@@ -8,6 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from headrace.wire.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
+from headrace.wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+)
+from headrace.wire.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse
 from headrace.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from headrace.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
 from headrace.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
@@ -38,6 +43,10 @@ from headrace.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResp
 from headrace.wire.messages.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
 from headrace.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from headrace.wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from headrace.wire.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
 from headrace.wire.messages.metadata import MetadataRequest, MetadataResponse
 from headrace.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from headrace.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
@@ -93,11 +102,14 @@ _DECLARED = (
     declare(OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse),
     declare(DescribeConfigsRequest, DescribeConfigsResponse),
     declare(AlterConfigsRequest, AlterConfigsResponse),
+    declare(AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse),
     declare(DescribeLogDirsRequest, DescribeLogDirsResponse),
     declare(CreatePartitionsRequest, CreatePartitionsResponse),
     declare(DeleteGroupsRequest, DeleteGroupsResponse),
     declare(ElectLeadersRequest, ElectLeadersResponse),
     declare(IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse),
+    declare(AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse),
+    declare(ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse),
     declare(OffsetDeleteRequest, OffsetDeleteResponse),
     declare(DescribeQuorumRequest, DescribeQuorumResponse),
     declare(DescribeClusterRequest, DescribeClusterResponse),
