@@ -125,12 +125,15 @@ class Reader:
         return problems
 
     def _read_to(self, consumer: Consumer, ends: list[int], problems: list[str]) -> None:
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 60
         while any(position < end for position, end in zip(self.next_offset, ends)):
             if time.monotonic() > deadline:
                 problems.append(f"reading stands at {self.next_offset}, the ends are {ends}")
                 return
-            for message in consumer.consume(5000, 1.0):
+            messages = consumer.consume(5000, 1.0)
+            if messages:
+                deadline = time.monotonic() + 60
+            for message in messages:
                 if message.error():
                     problems.append(str(message.error()))
                     return
