@@ -104,7 +104,7 @@ def test_older_versions_of_offset_commits_are_read(record_type: int, version: in
     d.log.append((key, value))
     d.restart()
     committed = d.coordinator.offsets.get("g", "t", 0)
-    assert committed == OffsetAndMetadata(11, 8 if version >= 3 else -1, "m", 5, -1, bytes(16))
+    assert committed == OffsetAndMetadata(11, 8 if version >= 3 else -1, "m", 5, -1, bytes(16), order=1)
 
 
 def test_records_of_newer_group_types_are_skipped() -> None:

@@ -17,7 +17,7 @@ from headrace.coordinator.describing import describe, listed
 from headrace.coordinator.group import ClassicGroup, GroupState
 from headrace.coordinator.joining import Join
 from headrace.coordinator.loading import load_group
-from headrace.coordinator.offsets import Offsets
+from headrace.coordinator.offsets import NO_PRODUCER_ID, Offsets
 from headrace.coordinator.rebalance import Rebalancer
 from headrace.coordinator.records import GroupRecord
 from headrace.coordinator.result import Caller, Completion, Result, Token, coordinator_error
@@ -33,6 +33,7 @@ from headrace.wire.messages.offset_commit import OffsetCommitRequest
 from headrace.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from headrace.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
 from headrace.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from headrace.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 from headrace.wire.records.group import GroupMetadataKey, GroupMetadataValue, OffsetCommitKey, OffsetCommitValue
 
 
@@ -151,11 +152,25 @@ class GroupCoordinator:
         result.answer_when_written(token, response, lambda error: committing.refuse_commit(request, error))
         return result
 
-    def fetch_offsets(self, request: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
+    def on_txn_offset_commit(
+        self, request: TxnOffsetCommitRequest, caller: Caller, token: Token, now_ms: int
+    ) -> Result:
+        """Offsets that wait for the end of the producer's transaction. That it is open is the shell's business."""
+        result = Result(producer_id=request.producer_id, producer_epoch=request.producer_epoch)
+        error = committing.check_txn_commit(self.groups.get(request.group_id), request)
+        if error is not ErrorCode.NONE:
+            result.complete(token, committing.refuse_txn_commit(request, error))
+            return result
+        result.records, response = committing.txn_commit(request, self.config, now_ms)
+        self.offsets.begin_append(result.records)
+        self.offsets.pending.begin_append(result.records)
+        result.answer_when_written(token, response, lambda error: committing.refuse_txn_commit(request, error))
+        return result
+
+    def fetch_offsets(self, request: OffsetFetchRequestGroup, require_stable: bool = False) -> OffsetFetchResponseGroup:
         """Offsets that are in the log. A group that does not exist has committed nothing, which is no error."""
-        return OffsetFetchResponseGroup(
-            group_id=request.group_id, topics=self.offsets.fetch(request.group_id, request.topics)
-        )
+        topics = self.offsets.fetch(request.group_id, request.topics, require_stable)
+        return OffsetFetchResponseGroup(group_id=request.group_id, topics=topics)
 
     def on_offset_delete(self, request: OffsetDeleteRequest, caller: Caller, token: Token, now_ms: int) -> Result:
         result = Result()
@@ -230,21 +245,28 @@ class GroupCoordinator:
         if result.records:
             if error is ErrorCode.NONE:
                 for record in result.records:
-                    self.replay(record, now_ms)
+                    self.replay(record, now_ms, result.producer_id)
             self.offsets.end_append(result.records)
+            if result.producer_id != NO_PRODUCER_ID:
+                self.offsets.pending.end_append(result.records)
         return [completion for settle in result.settles for completion in settle(error, now_ms)]
 
-    def replay(self, record: GroupRecord, now_ms: int) -> None:
-        """Take over one record of the log, while loading as well as right after its append."""
+    def replay(self, record: GroupRecord, now_ms: int, producer_id: int = NO_PRODUCER_ID) -> None:
+        """Take over one record of the log, while loading as well as right after its append. The records of a transaction
+        come with its producer; `replay_marker` says what becomes of them."""
         key, value = record.key, record.value
         if isinstance(key, OffsetCommitKey):
             assert value is None or isinstance(value, OffsetCommitValue)
             if value is not None and key.group not in self.groups:
                 self.groups[key.group] = ClassicGroup(key.group, now_ms)
-            self.offsets.replay(key, value)
+            self.offsets.replay(key, value, producer_id)
         else:
             assert isinstance(key, GroupMetadataKey) and (value is None or isinstance(value, GroupMetadataValue))
             self._replay_group(key.group, value, now_ms)
+
+    def replay_marker(self, producer_id: int, commit: bool) -> None:
+        """A transaction's end is in the log."""
+        self.offsets.end_transaction(producer_id, commit)
 
     def _replay_group(self, group_id: str, value: GroupMetadataValue | None, now_ms: int) -> None:
         group = self.groups.get(group_id)

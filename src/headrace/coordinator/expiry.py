@@ -22,7 +22,7 @@ def expired(groups: Iterable[ClassicGroup], offsets: Offsets, retention_ms: int,
     for group in groups:
         expired_offsets, none_left = _expired_offsets(group, offsets, retention_ms, now_ms)
         tombstones += expired_offsets
-        if none_left and group.state is GroupState.EMPTY and not offsets.is_in_flight(group.group_id):
+        if none_left and group.state is GroupState.EMPTY and not offsets.is_awaited(group.group_id):
             tombstones.append(records.group_tombstone(group.group_id))
     return tombstones
 
@@ -42,7 +42,8 @@ def _expired_offsets(
             kept += len(partitions)
             continue
         for index, committed in partitions.items():
-            if committed.is_expired(_base_timestamp_ms(group, committed), retention_ms, now_ms):
+            is_expired = committed.is_expired(_base_timestamp_ms(group, committed), retention_ms, now_ms)
+            if is_expired and not offsets.pending.is_unstable(group.group_id, topic, index):
                 tombstones.append(records.offset_tombstone(group.group_id, topic, index))
             else:
                 kept += 1
