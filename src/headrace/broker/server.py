@@ -27,6 +27,7 @@ from headrace.broker.meters import Meters
 from headrace.broker.producer_ids import ProducerIds
 from headrace.broker.startup import StartError
 from headrace.broker.timers import Timers
+from headrace.broker.transactions import Transactions
 from headrace.clock import Clock
 from headrace.fs import Fs
 from headrace.replica import controller
@@ -82,6 +83,7 @@ class Broker:
         self.metadata: Metadata
         self.replicas: Replicas
         self.groups: Groups
+        self.transactions: Transactions
         self.producer_ids: ProducerIds
         self._reader_threads = 0
         self._readers: ThreadPoolExecutor
@@ -210,6 +212,7 @@ class Broker:
         await self._use_settings()
         self.groups = Groups(self)
         await self.groups.start()
+        self.transactions = Transactions(self)
 
     def _start_timers(self) -> None:
         settings, every = self.settings, self.timers.every
