@@ -111,7 +111,7 @@ def test_every_record_is_there(directories: dict[str, Path], state: str) -> None
     log = logs["transactions"]
     assert log.log_end_offset == 2 * RECORDS + 2
     (entry,) = log.producers.entries.values()
-    assert entry.txn_first_offset == -1 and log.producers.first_unstable_offset is None
+    assert entry.txn_first_offset == -1 and log.last_stable_offset == log.log_end_offset
     assert len(logs["codec-none"].segments) > 1
     directory.close(clean=True)
     directory.unlock()

@@ -14,6 +14,7 @@ from typing import Literal, Protocol
 from headrace.replica.writer import DirectoryWriter
 from headrace.storage.errors import AppendError
 from headrace.storage.log import Appended, Log, Reservation
+from headrace.storage.open_transactions import CompletedTransaction
 from headrace.wire.errors import ErrorCode
 
 Origin = Literal["client", "coordinator", "replication"]
@@ -39,6 +40,7 @@ class Partition:
     """The leader's view of one partition."""
 
     __slots__ = (
+        "_unseen",
         "directory",
         "high_watermark",
         "leader_epoch",
@@ -69,6 +71,8 @@ class Partition:
         self.pending = 0
         """Reservations handed to the writer and not yet committed."""
         self.waiters: set[Waiter] = set()
+        self._unseen: tuple[int, ...] = ()
+        """First offsets of transactions whose marker is in the log, above the high watermark. Replaced whole."""
 
     @property
     def log_start_offset(self) -> int:
@@ -76,10 +80,21 @@ class Partition:
 
     @property
     def last_stable_offset(self) -> int:
-        """Where read_committed readers stop: the first offset of the oldest open transaction, else the high watermark."""
-        return self.high_watermark
+        """Where read_committed readers stop: the first offset of the oldest open transaction, else the high watermark.
 
-    def append(self, batch: memoryview, now_ms: int, origin: Origin = "client") -> Appended | asyncio.Future[Appended]:
+        May be asked in any thread, so the order of the questions matters: a transaction that opens later lies above the
+        high watermark taken first, and one that is completed is unseen before it is stable.
+        """
+        high_watermark = self.high_watermark
+        stable = self.log.last_stable_offset
+        unseen = self._unseen
+        if unseen:
+            stable = max(min(stable, *unseen), self.log.log_start_offset)
+        return min(stable, high_watermark)
+
+    def append(
+        self, batch: memoryview, now_ms: int, origin: Origin = "client", transaction_version: int = 0
+    ) -> Appended | asyncio.Future[Appended]:
         """Append one batch. Answers at once, or with a future when the disk is slow or a flush is asked for.
 
         Raises AppendError for everything that Kafka reports per partition. When a future comes back, the caller must
@@ -88,7 +103,13 @@ class Partition:
         if self.offline:
             raise AppendError(ErrorCode.KAFKA_STORAGE_ERROR, "the log directory of this partition is offline")
         log, writer = self.log, self.directory.writer
-        reserved = log.reserve(batch, leader_epoch=self.leader_epoch, now_ms=now_ms, origin=origin)
+        reserved = log.reserve(
+            batch,
+            leader_epoch=self.leader_epoch,
+            now_ms=now_ms,
+            origin=origin,
+            transaction_version=transaction_version,
+        )
         if writer.slow or self.pending:
             return self._append_in_thread(reserved)
         started = perf_counter()
@@ -100,6 +121,8 @@ class Partition:
             raise AppendError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory failed: {error}") from error
         if perf_counter() - started > writer.slow_seconds:
             writer.note_slow()
+        if reserved.transaction is not None:
+            self._note_completed(reserved)
         appended = log.commit(reserved)
         if appended.flush_due:
             return self._after_flush(appended)
@@ -109,9 +132,15 @@ class Partition:
     def advance_high_watermark(self, size: int) -> None:
         """Let readers see what the log holds, and wake those that wait."""
         self.high_watermark = self.log.log_end_offset
+        self._unseen = ()
         if self.waiters:
             for waiter in tuple(self.waiters):
                 waiter.on_growth(size)
+
+    def _note_completed(self, reservation: Reservation) -> None:
+        """A marker counts for readers once the high watermark is past it, not before (a flush may still be awaited)."""
+        if isinstance(reservation.transaction, CompletedTransaction):
+            self._unseen = (*self._unseen, reservation.transaction.first_offset)
 
     def go_offline(self) -> None:
         """The directory failed: wake the waiters, so that they hear of it."""
@@ -135,6 +164,8 @@ class Partition:
                 if not future.done():
                     future.set_exception(failure)
                 return
+            if reservation.transaction is not None:
+                self._note_completed(reservation)
             appended = self.log.commit(reservation)
             if appended.flush_due:
                 self._chain(self._after_flush(appended), future)

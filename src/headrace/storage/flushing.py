@@ -94,7 +94,7 @@ def _finish_segment(segment: Segment) -> None:
 def _sync_recovered(segment: Segment) -> None:
     """Written by the process before this one, which did not live to flush it."""
     fs = segment.folder.fs
-    for suffix in (files.LOG, files.OFFSET_INDEX, files.TIME_INDEX):
+    for suffix in files.SEGMENT_SUFFIXES:
         with contextlib.suppress(FileNotFoundError):
             fd = fs.open(segment.folder.join(files.file_name(segment.base_offset, suffix)), os.O_RDONLY)
             try:

@@ -26,13 +26,16 @@ from headrace.storage.descriptors import Folder
 from headrace.storage.epochs import LeaderEpochs
 from headrace.storage.errors import AppendError, OffsetOutOfRange
 from headrace.storage.index import SegmentIndex
+from headrace.storage.open_transactions import CompletedTransaction, StartedTransaction
 from headrace.storage.producer_entry import ProducerEntry
-from headrace.storage.producers import Producers
+from headrace.storage.producers import Producers, completed, started
 from headrace.storage.reservation import Appended, Reservation
 from headrace.storage.segment import MAX_RELATIVE_OFFSET, Segment
-from headrace.wire.batch import BatchHeader, check_crc, decode_records, patch, set_append_time
+from headrace.wire.batch import BatchHeader, check_crc, patch, set_append_time
+from headrace.wire.control import Marker
 from headrace.wire.errors import ErrorCode
 
+TRANSACTIONAL = 0x10
 CONTROL = 0x20
 # What a named tuple's own constructor comes down to, at half the price; used where it runs for every batch.
 _new = tuple.__new__
@@ -130,7 +133,7 @@ class Log:
         # Nothing of this log was ever flushed, as far as we know.
         self.is_new = recovery_point <= log_start_offset
         # Where batches were found before: next offset -> (segment, position). A consumer goes on where it stopped.
-        self.hints: dict[int, tuple[int, int]] = {}
+        self.hints: dict[int, tuple[Segment, int]] = {}
         # (when, paths) of files renamed to .deleted that may go once nobody can be reading them any more.
         self.pending_deletes: list[tuple[int, list[str]]] = []
         # Producer state at the base offset of segments that were rolled to, until it is in a file.
@@ -166,6 +169,16 @@ class Log:
         return self._end.offset
 
     @property
+    def last_stable_offset(self) -> int:
+        """Every transaction with records below it is decided: the first offset of the oldest open one, else the log's end.
+
+        It knows no high watermark either: see the partition's, which is what readers are told.
+        """
+        end = self._end.offset
+        first = self.producers.transactions.first_offset
+        return end if first is None or first > end else max(first, self.log_start_offset)
+
+    @property
     def end(self) -> LogEnd:
         return self._end
 
@@ -197,9 +210,19 @@ class Log:
 
     # Appending
 
-    def append(self, batch: memoryview, *, leader_epoch: int, now_ms: int, origin: str = "client") -> Appended:
+    def append(
+        self,
+        batch: memoryview,
+        *,
+        leader_epoch: int,
+        now_ms: int,
+        origin: str = "client",
+        transaction_version: int = 0,
+    ) -> Appended:
         """Reserve, write and commit in one go, when nothing else is under way. AppendError or OSError: nothing changed."""
-        reservation = self.reserve(batch, leader_epoch=leader_epoch, now_ms=now_ms, origin=origin)
+        reservation = self.reserve(
+            batch, leader_epoch=leader_epoch, now_ms=now_ms, origin=origin, transaction_version=transaction_version
+        )
         try:
             reservation.write()
         except BaseException:
@@ -207,8 +230,19 @@ class Log:
             raise
         return self.commit(reservation)
 
-    def reserve(self, batch: memoryview, *, leader_epoch: int, now_ms: int, origin: str = "client") -> Reservation:
-        """Judges a batch and gives it offsets and a place in a segment; writes offsets and epoch into its header."""
+    def reserve(
+        self,
+        batch: memoryview,
+        *,
+        leader_epoch: int,
+        now_ms: int,
+        origin: str = "client",
+        transaction_version: int = 0,
+    ) -> Reservation:
+        """Judges a batch and gives it offsets and a place in a segment; writes offsets and epoch into its header.
+
+        `transaction_version` is that of the transaction which a marker ends; it decides which epochs are too old.
+        """
         if self.closed:
             raise AppendError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self!r} is closed")
         header = validation.read_one_batch(batch)
@@ -231,14 +265,27 @@ class Log:
             first_offset, leader_epoch = self._check_replicated(header, batch)
         else:
             first_offset = self._next_offset
-        if origin == "coordinator" and header[9] >= 0 and not header[5] & CONTROL:
-            self.producers.check(header, first_offset, sequence=False)
+        marker: Marker | None = None
+        if origin != "client" and header[9] >= 0:
+            if header[5] & CONTROL:
+                marker = validation.read_marker(batch)
+            if origin == "coordinator":
+                self._check_coordinator(header, marker, first_offset, transaction_version)
         if origin != "replication":
             if config.message_timestamp_type == "LogAppendTime":
                 append_time_ms = max_timestamp = now_ms
                 set_append_time(batch, now_ms)
             patch(batch, first_offset, leader_epoch)
-        return self._place(header, batch, first_offset, leader_epoch, max_timestamp, append_time_ms, now_ms)
+        return self._place(header, batch, first_offset, leader_epoch, max_timestamp, append_time_ms, now_ms, marker)
+
+    def _check_coordinator(
+        self, header: BatchHeader, marker: Marker | None, offset: int, transaction_version: int
+    ) -> None:
+        """Coordinators write markers, and offsets inside of transactions, in the name of a producer."""
+        if marker is not None:
+            self.producers.check_marker(header, marker, offset, transaction_version)
+        else:
+            self.producers.check(header, offset, sequence=False)
 
     def _place(
         self,
@@ -249,6 +296,7 @@ class Log:
         max_timestamp: int,
         append_time_ms: int,
         now_ms: int,
+        marker: Marker | None,
     ) -> Reservation:
         last_offset = first_offset + header[6]
         size = len(batch)
@@ -264,13 +312,24 @@ class Log:
         if producer_id >= 0:
             reservation.producer_id = producer_id
             if header[5] & CONTROL:
-                reservation.producer_before = self.producers.end_transaction(header, decode_records(batch)[0])
+                self._reserve_marker(reservation, header, marker)
             else:
-                reservation.producer_before = self.producers.update(header, first_offset, max_timestamp)
+                reservation.producer_before = before = self.producers.update(header, first_offset, max_timestamp)
+                if header[5] & TRANSACTIONAL:
+                    reservation.transaction = started(before, header, first_offset)
         self._tail_size += size
         self._next_offset = last_offset + 1
         self._outstanding.append(reservation)
         return reservation
+
+    def _reserve_marker(self, reservation: Reservation, header: BatchHeader, marker: Marker | None) -> None:
+        if marker is None:
+            # Compaction at the leader has emptied it: what it ended is gone.
+            reservation.producer_id = -1
+            return
+        before = self.producers.end_transaction(header, marker, reservation.max_timestamp)
+        reservation.producer_before = before
+        reservation.transaction = completed(before, header, marker, reservation.first_offset)
 
     def _check_replicated(self, header: BatchHeader, batch: memoryview) -> tuple[int, int]:
         """A leader's batch keeps its offsets and epoch; it must continue this log."""
@@ -339,6 +398,8 @@ class Log:
             if reservation.leader_epoch != self.leader_epochs.latest:
                 self.leader_epochs.assign(reservation.leader_epoch, reservation.first_offset)
             self.producers.end_offset = last_offset + 1
+            if reservation.transaction is not None:
+                self._commit_transaction(reservation.transaction, segment)
             self._end = _new(LogEnd, (last_offset + 1, segment.base_offset, segment.size))
         if rolled:
             # Last, because a job that is run at once may fail: the batch is committed all the same.
@@ -354,6 +415,17 @@ class Log:
                 self._end[0] - self.recovery_point >= self._config.flush_messages,
             ),
         )
+
+    def _commit_transaction(self, transaction: StartedTransaction | CompletedTransaction, segment: Segment) -> None:
+        """Before the log's end moves, so that no reader takes a record of an open transaction for a stable one; an abort
+        is in the index before the last stable offset moves past it."""
+        transactions = self.producers.transactions
+        if isinstance(transaction, StartedTransaction):
+            transactions.start(transaction)
+            return
+        if transaction.aborted:
+            segment.add_aborted(transactions.index_entry(transaction))
+        transactions.complete(transaction)
 
     def _activate(self, segment: Segment) -> None:
         """The first batch of a new segment is written: it becomes the active one, the last one is finished behind it."""
@@ -424,6 +496,15 @@ class Log:
     ) -> reading.Slice:
         """Whole batches from the one that holds `offset` on, at most `max_bytes` of them, all below `upper_offset`."""
         return reading.read_slice(self, offset, max_bytes, upper_offset, min_one_batch, nowait)
+
+    def aborted_transactions(
+        self, first_offset: int, upper_offset: int, *, nowait: bool = False
+    ) -> list[tuple[int, int]]:
+        """(producer id, first offset) of the aborted transactions that have records in [first_offset, upper_offset).
+
+        The list may hold some that only overlap the range. `nowait` as in `read`: BlockingIOError when it is not cached.
+        """
+        return reading.aborted_transactions(self, first_offset, upper_offset, nowait)
 
     def segment_for(self, offset: int) -> Segment:
         """The segment that holds `offset` if any does."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.storage import batches, files, index
+from headrace.storage import batches, files, index, transaction_index
 from headrace.storage.index import CorruptIndex, SegmentIndex
 from headrace.storage.rebuild import choose_snapshot, replay
 from headrace.storage.retention import delete_segments, rename_deleted
@@ -44,6 +44,7 @@ def truncate_to(log: Log, offset: int, now_ms: int) -> bool:
 def _cut_segment(segment: Segment, offset: int, now_ms: int) -> None:
     """Makes it the active segment again, without the batches that reach `offset`."""
     entries = segment.index or _load_index(segment)
+    _cut_aborted(segment, offset)
     segment.activate(entries)
     read = segment.reader(segment.log.fd)
     found = batches.find(read, offset, entries.position_for(offset - segment.base_offset), segment.size)
@@ -67,6 +68,18 @@ def _cut_segment(segment: Segment, offset: int, now_ms: int) -> None:
     segment.bytes_since_index = segment.size - (entries.positions[-1] if entries.positions else 0)
     if segment.size == 0:
         segment.created_ms = now_ms
+
+
+def _cut_aborted(segment: Segment, offset: int) -> None:
+    """In the file at once: what follows the cut may soon have markers at the same offsets."""
+    if not segment.has_aborted:
+        return
+    if segment.aborted is None:
+        name = files.file_name(segment.base_offset, files.TXN_INDEX)
+        data = segment.folder.fs.read_file(segment.folder.join(name))
+        segment.aborted = transaction_index.parse(data, segment.base_offset)
+    segment.aborted.cut(offset)
+    segment.write_aborted(sync=False)
 
 
 def _load_index(segment: Segment) -> SegmentIndex:

@@ -41,7 +41,6 @@ class Marker(NamedTuple):
 
     commit: bool
     coordinator_epoch: int
-    timestamp: int
 
 
 def encode_marker(
@@ -54,9 +53,7 @@ def encode_marker(
         batch, 0, 0, MARKER_SIZE - LENGTH_OVERHEAD, -1, MAGIC, 0, attributes, 0, now_ms, now_ms,
         producer_id, producer_epoch, NO_SEQUENCE, 1,
     )  # fmt: skip
-    _RECORD.pack_into(
-        batch, _RECORD_AT, _BEFORE_KEY, 0, int(commit), _BEFORE_VALUE, 0, coordinator_epoch, _NO_HEADERS
-    )
+    _RECORD.pack_into(batch, _RECORD_AT, _BEFORE_KEY, 0, int(commit), _BEFORE_VALUE, 0, coordinator_epoch, _NO_HEADERS)
     write_crc(batch)
     return batch
 
@@ -68,9 +65,9 @@ def read_marker(batch: Buffer) -> Marker | None:
         return None
     if len(batch) == MARKER_SIZE and not header.attributes & CODEC_MASK:
         before, key_version, kind, between, version, coordinator_epoch, after = _RECORD.unpack_from(batch, _RECORD_AT)
-        if (before, key_version, between, version, after) == (_BEFORE_KEY, 0, _BEFORE_VALUE, 0, _NO_HEADERS):
-            if kind in (ControlType.ABORT, ControlType.COMMIT):
-                return Marker(kind == ControlType.COMMIT, coordinator_epoch, header.max_timestamp)
+        usual = (before, key_version, between, version, after) == (_BEFORE_KEY, 0, _BEFORE_VALUE, 0, _NO_HEADERS)
+        if usual and kind in (ControlType.ABORT, ControlType.COMMIT):
+            return Marker(kind == ControlType.COMMIT, coordinator_epoch)
     return _decode_marker(batch)
 
 
@@ -83,4 +80,4 @@ def _decode_marker(batch: Buffer) -> Marker | None:
     decoded = decode_control(record.key or b"", record.value or b"")
     if decoded is None or not isinstance(decoded[1], EndTxnMarker):
         raise WireError("control record of a producer that does not end a transaction")
-    return Marker(decoded[0] == ControlType.COMMIT, decoded[1].coordinator_epoch, record.timestamp)
+    return Marker(decoded[0] == ControlType.COMMIT, decoded[1].coordinator_epoch)
