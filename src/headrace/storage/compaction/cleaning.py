@@ -17,8 +17,9 @@ from headrace.storage.compaction import offset_map
 from headrace.storage.compaction.filtering import BatchFilter, LastOfProducer
 from headrace.storage.compaction.source import Pace, SourceBatch, read_batches
 from headrace.storage.compaction.target import Cleaned, CleanedSegment
-from headrace.storage.compaction.transactions import AbortedTransaction, PassedTransactions
+from headrace.storage.compaction.transactions import PassedTransactions
 from headrace.storage.segment import MAX_RELATIVE_OFFSET
+from headrace.storage.transaction_index import AbortedTransaction
 
 UNLIMITED = float("inf")
 
@@ -103,7 +104,7 @@ class Round:
 
     def _map_keys(self) -> offset_map.OffsetMap:
         task = self._task
-        ends = [segment.base_offset for segment in task.segments[1:]] + [task.end]
+        ends = [*(segment.base_offset for segment in task.segments), task.end][1:]
         dirty = (
             (self._batches(segment), end) for segment, end in zip(task.segments, ends, strict=True) if end > task.start
         )

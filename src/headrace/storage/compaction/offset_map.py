@@ -11,8 +11,9 @@ from collections.abc import Iterable
 
 from headrace.storage.batches import CorruptLog
 from headrace.storage.compaction.source import SourceBatch
-from headrace.storage.compaction.transactions import AbortedTransaction, PassedTransactions
+from headrace.storage.compaction.transactions import PassedTransactions
 from headrace.storage.compaction.walking import Latest, note_keys
+from headrace.storage.transaction_index import AbortedTransaction
 from headrace.wire.errors import WireError
 
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from headrace.fs import Buffer, Fs
-from headrace.storage import files
+from headrace.storage import files, transaction_index
 from headrace.storage.compaction.source import Pace
-from headrace.storage.compaction.transactions import AbortedTransaction
 from headrace.storage.index import SegmentIndex
 from headrace.storage.segment import NO_TIMESTAMP
+from headrace.storage.transaction_index import AbortedTransaction
 
 _WRITE_AT = 1024 * 1024
 
@@ -84,7 +84,7 @@ class CleanedSegment:
         self._write()
         if self._max_timestamp >= 0:
             self._index.add_time(self._max_timestamp, self._max_timestamp_offset - self._replaces[0])
-        entries = b"".join(transaction.encode() for transaction in aborted)
+        entries = transaction_index.encode(aborted)
         self._write_file(files.OFFSET_INDEX, self._index.offset_bytes(0))
         self._write_file(files.TIME_INDEX, self._index.time_bytes(0))
         if entries:

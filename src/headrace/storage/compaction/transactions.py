@@ -1,39 +1,20 @@
 """Which transactions compaction has passed through, so that it knows whose records and markers may go.
 
 Records of an aborted transaction go at once. A marker stays until no record of its transaction is left; then it gets a
-delete horizon as a tombstone would. What is known of aborted transactions comes from the `.txnindex` files:
-
-    int16 version = 0 | int64 producer id | int64 first offset | int64 last offset | int64 last stable offset
+delete horizon as a tombstone would. What is known of aborted transactions comes from the transaction indexes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from struct import Struct as Layout
-from typing import NamedTuple
 
+from headrace.storage.transaction_index import AbortedTransaction
 from headrace.wire.batch import BatchHeader, decode_records
 from headrace.wire.fields import Buffer
 from headrace.wire.records.control import ControlType
 
-ENTRY = Layout(">hqqqq")
 _KEY = Layout(">hh")
-
-
-class AbortedTransaction(NamedTuple):
-    producer_id: int
-    first_offset: int
-    last_offset: int
-    last_stable_offset: int
-
-    def encode(self) -> bytes:
-        return ENTRY.pack(0, *self)
-
-
-def decode_entries(data: bytes) -> list[AbortedTransaction]:
-    """The whole entries of a `.txnindex` file."""
-    whole = data[: len(data) - len(data) % ENTRY.size]
-    return [AbortedTransaction(*fields) for _, *fields in ENTRY.iter_unpack(whole)]
 
 
 class PassedTransactions:
