@@ -87,6 +87,17 @@ class Groups:
             return ErrorCode.NOT_COORDINATOR
         return shard if shard.coordinator is not None else shard.state
 
+    def shard_of_partition(self, index: int) -> GroupShard | ErrorCode:
+        """The shard over one partition of `__consumer_offsets`, or why there is none just now."""
+        shard = self._shards[index] if index < len(self._shards) else None
+        if shard is None or shard.partition.offline:
+            return ErrorCode.NOT_COORDINATOR
+        return shard if shard.coordinator is not None else shard.state
+
+    def partition_of(self, group_id: str) -> int:
+        """Where the group's offsets are, in a topic that exists."""
+        return partition_for(group_id, len(self._shards))
+
     def is_available(self, group_id: str) -> bool:
         """Whether this node is a group's coordinator, be it still loading."""
         shards = self._shards

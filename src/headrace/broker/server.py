@@ -28,6 +28,7 @@ from headrace.broker.producer_ids import ProducerIds
 from headrace.broker.startup import StartError
 from headrace.broker.timers import Timers
 from headrace.broker.transactions import Transactions
+from headrace.broker.verification import Verifications
 from headrace.clock import Clock
 from headrace.fs import Fs
 from headrace.replica import controller
@@ -63,6 +64,7 @@ class Broker:
         self.fetch_sessions = FetchSessions(settings["max.incremental.fetch.session.cache.slots"])
         self.fetch_max_bytes: int = settings["fetch.max.bytes"]
         self.long_polls: set[Reading] = set()
+        self.verifications = Verifications()
         self.timers = Timers(self.clock)
         self.limits = ConnectionLimits()
         options = SocketOptions(

@@ -35,6 +35,8 @@ from headrace.broker.api import (
     offset_for_leader_epoch,
     produce,
     sync_group,
+    txn_offset_commit,
+    write_txn_markers,
 )
 
 HANDLERS = (
@@ -57,6 +59,8 @@ HANDLERS = (
     delete_records,
     init_producer_id,
     offset_for_leader_epoch,
+    write_txn_markers,
+    txn_offset_commit,
     describe_configs,
     alter_configs,
     describe_log_dirs,

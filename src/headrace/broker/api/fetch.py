@@ -2,14 +2,16 @@
 
 Behaviour: answers with whole batches, beginning with the one that holds the offset. The first batch of a response is
 sent even if it is larger than the limits, so that a reader can always go on. A request that finds less than min_bytes
-waits until enough is appended or max_wait_ms has passed. What is not in the page cache is read by a thread.
+waits until enough is appended or max_wait_ms has passed. What is not in the page cache is read by a thread. read_committed
+readers get what lies below the last stable offset, with a list of the aborted transactions to leave out.
 Versions: 4-18; incremental sessions from 7, topic ids from 13.
-Not implemented: aborted transactions (none exist yet), reading from followers, tiered storage.
+Not implemented: reading from followers, tiered storage.
 """
 
 from __future__ import annotations
 
 import asyncio
+import struct
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +21,7 @@ from headrace.broker.fetch_sessions import Followed, Wanted
 from headrace.storage.errors import LogError, OffsetOutOfRange
 from headrace.wire.errors import ErrorCode
 from headrace.wire.messages.fetch import (
+    AbortedTransaction,
     EpochEndOffset,
     FetchableTopicResponse,
     FetchPartition,
@@ -30,12 +33,16 @@ from headrace.wire.messages.fetch import (
 if TYPE_CHECKING:
     from headrace.broker.server import Broker
     from headrace.replica.partition import Partition
+    from headrace.storage.log import Log
 
 REQUEST = FetchRequest
 TOPIC_IDS = 13
 READ_COMMITTED = 1
 NO_EPOCH = -1
 MAX_WAIT_MS = 2**31 - 1
+_OFFSET_AND_LENGTH = struct.Struct(">qi")
+_LAST_DELTA = struct.Struct(">i")
+_LAST_DELTA_AT = 23
 LOCAL_RESPONSE_BYTES = 512 * 1024
 """What a client on this machine gets at once: measured faster than longer answers. Over a real network those save round trips, so
 there the request's own limits are all (docs/decisions/0004)."""
@@ -70,8 +77,10 @@ class Reading:
         "conclusive",
         "grown",
         "limit",
+        "over",
         "request",
         "size",
+        "stable",
         "turn",
         "wakeup",
         "wanted",
@@ -90,6 +99,10 @@ class Reading:
         self.conclusive = False
         """Something must be told now, however little was read: an error."""
         self.grown = 0
+        self.stable: list[tuple[Partition, int]] | None = None
+        """For read_committed: the last stable offsets beyond which there would be news."""
+        self.over = False
+        """Waiting has come to its end, by time or because the broker stops."""
         self.wakeup: asyncio.Future[None] | None = None
 
     def shorten(self) -> None:
@@ -180,34 +193,48 @@ class Reading:
     async def wait(self) -> FetchResponse:
         """Long poll: until the partitions have grown by min_bytes, or the time is over."""
         loop = asyncio.get_running_loop()
-        self.wakeup = loop.create_future()
-        self.grown = self.size
         partitions = self._partitions()
         for partition in partitions:
             partition.waiters.add(self)
-        timer = loop.call_later(min(self.request.max_wait_ms, MAX_WAIT_MS) / 1000, self._wake)
+        timer = loop.call_later(min(self.request.max_wait_ms, MAX_WAIT_MS) / 1000, self.stop_waiting)
         self.broker.long_polls.add(self)
         try:
-            await self.wakeup
+            await self._grow(partitions)
+            # What an open transaction adds is nothing to a read_committed reader, and its end may bring too little.
+            while self.stable is not None and not self.over and not self.enough():
+                await self._grow(partitions)
         finally:
             timer.cancel()
             self.broker.long_polls.discard(self)
             for partition in partitions:
                 partition.waiters.discard(self)
+        return self.response()
+
+    async def _grow(self, partitions: list[Partition]) -> None:
+        """Wait for news, and read."""
+        self.wakeup = asyncio.get_running_loop().create_future()
+        self.grown = self.size
+        if self.request.isolation_level == READ_COMMITTED:
+            self.stable = [(partition, partition.last_stable_offset) for partition in partitions]
+        if not self.over:
+            await self.wakeup
         try:
             self.read(nowait=True)
         except BlockingIOError:
             await self.broker.run_reader(self.read, False)
-        return self.response()
 
     def on_growth(self, size: int) -> None:
         """A partition has more. Waking a task takes a turn of the loop, which lets more arrive meanwhile."""
         self.grown += size
-        if self.grown >= self.request.min_bytes:
+        if self.stable is not None:
+            if size >= 1 << 31 or any(partition.last_stable_offset != known for partition, known in self.stable):
+                self._wake()
+        elif self.grown >= self.request.min_bytes:
             self._wake()
 
     def stop_waiting(self) -> None:
-        """The broker shuts down: answer with what there is."""
+        """The time is over, or the broker shuts down: answer with what there is."""
+        self.over = True
         self._wake()
 
     def _wake(self) -> None:
@@ -251,6 +278,7 @@ def _read(
     upper = stable if committed else high_watermark
     offset = fetch.fetch_offset
     records: Any = b""
+    aborted: list[AbortedTransaction] | None = [] if committed else None
     if offset != upper:
         limit = min(room, fetch.partition_max_bytes)
         if offset < log.log_start_offset or offset > log.log_end_offset:
@@ -258,6 +286,8 @@ def _read(
         if offset < upper and (limit > 0 or first):
             try:
                 records = log.read(offset, limit, upper_offset=upper, min_one_batch=first, nowait=nowait).data
+                if committed and records:
+                    aborted = _aborted(log, offset, records, nowait)
             except OffsetOutOfRange:
                 return _failed(partition, ErrorCode.OFFSET_OUT_OF_RANGE)
     return PartitionData(
@@ -265,9 +295,30 @@ def _read(
         high_watermark=high_watermark,
         last_stable_offset=stable,
         log_start_offset=log.log_start_offset,
-        aborted_transactions=[] if committed else None,
+        aborted_transactions=aborted,
         records=records,
     )
+
+
+def _aborted(log: Log, offset: int, records: memoryview, nowait: bool) -> list[AbortedTransaction]:
+    """Those that have records among these. Most logs have none, and then nobody looks at the batches."""
+    if not any(segment.has_aborted for segment in log.segments):
+        return []
+    return [
+        AbortedTransaction(producer_id=producer_id, first_offset=first_offset)
+        for producer_id, first_offset in log.aborted_transactions(offset, _end_offset(records), nowait=nowait)
+    ]
+
+
+def _end_offset(records: memoryview) -> int:
+    """The offset behind the last of these batches."""
+    position, size = 0, len(records)
+    while True:
+        base_offset, length = _OFFSET_AND_LENGTH.unpack_from(records, position)
+        following = position + _OFFSET_AND_LENGTH.size + length
+        if following >= size:
+            return int(base_offset + _LAST_DELTA.unpack_from(records, position + _LAST_DELTA_AT)[0] + 1)
+        position = following
 
 
 def _failed(partition: Partition, code: ErrorCode) -> PartitionData:
