@@ -45,7 +45,7 @@ class Verifications:
     __slots__ = ("_guards",)
 
     def __init__(self) -> None:
-        self._guards: dict[tuple[bytes, int, int], Guard] = {}
+        self._guards: dict[tuple[str, int, int], Guard] = {}
 
     def begin(self, partition: Partition, producer_id: int, epoch: int, sequence: int, adds: bool) -> Guard | None:
         """A guard if the coordinator must be asked first, None if the transaction is open here already."""
@@ -57,7 +57,7 @@ class Verifications:
             )
         if is_open(partition, producer_id, epoch):
             return None
-        key = (partition.topic_id, partition.partition, producer_id)
+        key = (partition.topic, partition.partition, producer_id)
         guard = self._guards.get(key)
         if guard is None:
             if len(self._guards) >= MAX_GUARDS:
@@ -70,13 +70,13 @@ class Verifications:
         """Right before the append: the answer must still be about the transaction that is open."""
         if is_open(partition, producer_id, epoch):
             return
-        current = self._guards.get((partition.topic_id, partition.partition, producer_id))
+        current = self._guards.get((partition.topic, partition.partition, producer_id))
         if guard is None or guard is not current:
             raise AppendError(ErrorCode.INVALID_TXN_STATE, "the records are not part of an ongoing transaction")
 
     def check_sequence(self, partition: Partition, header: BatchHeader) -> None:
         """Batches of a transaction must not overtake the one that failed to open it."""
-        guard = self._guards.get((partition.topic_id, partition.partition, header.producer_id))
+        guard = self._guards.get((partition.topic, partition.partition, header.producer_id))
         if guard is None:
             return
         entry = partition.log.producers.entries.get(header.producer_id)
@@ -94,11 +94,11 @@ class Verifications:
     def on_appended(self, partition: Partition, producer_id: int) -> None:
         """The producer's transaction has a first offset now."""
         if self._guards:
-            self._guards.pop((partition.topic_id, partition.partition, producer_id), None)
+            self._guards.pop((partition.topic, partition.partition, producer_id), None)
 
     def on_marker(self, partition: Partition, producer_id: int, epoch: int) -> None:
         """A transaction ends. With a new epoch for each, a guard of the marker's epoch is about the next transaction."""
-        key = (partition.topic_id, partition.partition, producer_id)
+        key = (partition.topic, partition.partition, producer_id)
         guard = self._guards.get(key)
         if guard is not None and not (guard.adds and guard.epoch == epoch):
             del self._guards[key]
@@ -106,8 +106,7 @@ class Verifications:
 
 def is_open(partition: Partition, producer_id: int, epoch: int) -> bool:
     """Whether the producer's transaction has begun in this partition."""
-    entry = partition.log.producers.entries.get(producer_id)
-    return entry is not None and entry.txn_first_offset >= 0 and entry.epoch == epoch
+    return partition.log.producers.has_open_transaction(producer_id, epoch)
 
 
 def client_error(error: ErrorCode, knows_abortable: bool) -> ErrorCode:
