@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from headrace.broker import api, descriptors, startup
+from headrace.broker.cleaner import Cleaner
 from headrace.broker.dispatch import Dispatcher
 from headrace.broker.fetch_sessions import FetchSessions
 from headrace.broker.groups import Groups
@@ -86,6 +87,7 @@ class Broker:
         self.replicas: Replicas
         self.groups: Groups
         self.transactions: Transactions
+        self.cleaner: Cleaner
         self.producer_ids: ProducerIds
         self._reader_threads = 0
         self._readers: ThreadPoolExecutor
@@ -215,6 +217,8 @@ class Broker:
         self.groups = Groups(self)
         await self.groups.start()
         self.transactions = Transactions(self)
+        self.cleaner = Cleaner(self)
+        self.cleaner.start()
 
     def _start_timers(self) -> None:
         settings, every = self.settings, self.timers.every
@@ -233,6 +237,7 @@ class Broker:
             self.replicas.expire_producers,
         )
         every("deleted files", lambda: 1000, self.replicas.delete_expired)
+        every("compaction", lambda: settings["log.cleaner.backoff.ms"], self.cleaner.run)
         every("flush", lambda: min(settings["log.flush.scheduler.interval.ms"], 1000), self.replicas.flush_due)
         every("metadata snapshot", lambda: 60_000, self.metadata.snapshot_if_due)
         idle_ms = settings["connections.max.idle.ms"]
@@ -311,6 +316,7 @@ class Broker:
         self._stopping = True
         for listener in self.listeners:
             listener.stop_accepting()
+        await self.cleaner.stop()
         await self.timers.stop()
         await self._drain()
         await self.http.stop()
@@ -345,6 +351,8 @@ class Broker:
         for listener in self.listeners:
             listener.stop_accepting()
             listener.abort_all()
+        if hasattr(self, "cleaner"):
+            await self.cleaner.stop()
         await self.timers.stop()
         await self.http.stop()
         if hasattr(self, "groups"):

@@ -42,9 +42,13 @@ def topic_config(overrides: Mapping[str, str], settings: BrokerSettings) -> LogC
     fields: dict[str, Any] = {field: values[name] for field, name in _FIELDS.items()}
     if values["internal.segment.bytes"] is not None:
         fields["segment_bytes"] = values["internal.segment.bytes"]
+    policy = frozenset(values["cleanup.policy"])
+    if "compact" in policy:
+        # What is in the active segment cannot be compacted.
+        fields["segment_ms"] = min(fields["segment_ms"], fields["max_compaction_lag_ms"])
     return LogConfig(
         **fields,
-        cleanup_policy=frozenset(values["cleanup.policy"]),
+        cleanup_policy=policy,
         producer_id_expiration_ms=settings["producer.id.expiration.ms"],
     )
 

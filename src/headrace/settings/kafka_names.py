@@ -38,8 +38,7 @@ group.streams.min.heartbeat.interval.ms group.streams.min.session.timeout.ms gro
 group.streams.session.timeout.ms initial.broker.registration.timeout.ms internal.metadata.delete.delay.millis
 internal.metadata.log.segment.bytes internal.metadata.max.batch.size.in.bytes kafka.metrics.polling.interval.secs
 kafka.metrics.reporters leader.imbalance.check.interval.seconds leader.replication.throttled.rate
-log.cleaner.backoff.ms log.cleaner.dedupe.buffer.size log.cleaner.enable log.cleaner.io.buffer.load.factor
-log.cleaner.io.buffer.size log.cleaner.io.max.bytes.per.second log.cleaner.threads log.dir.failure.timeout.ms
+log.cleaner.io.buffer.size log.dir.failure.timeout.ms
 log.initial.task.delay.ms max.connection.creation.rate metadata.max.idle.interval.ms metric.reporters
 metrics.num.samples metrics.recording.level metrics.sample.window.ms num.network.threads
 num.recovery.threads.per.data.dir num.replica.alter.log.dirs.threads num.replica.fetchers offsets.commit.timeout.ms
