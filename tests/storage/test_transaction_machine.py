@@ -1,0 +1,218 @@
+"""Any history of transactions, restarts, crashes, truncations and deletions reads as a simple model says."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from headrace.storage import transaction_index
+from headrace.storage.config import LogConfig
+from headrace.storage.log import Log
+from headrace.wire.control import encode_marker
+from tests.storage.builders import NOW, append, batch, crash, idempotent, new_log
+from tests.storage.transaction_model import Entry, Readable, read_committed, readable
+
+CONFIG = LogConfig(segment_bytes=700, index_interval_bytes=150, retention_ms=-1)
+PRODUCERS = st.integers(1, 4)
+
+
+class TransactionMachine(RuleBasedStateMachine):
+    """Producers 1 to 4 write in transactions or not; 0 stands for clients without an id."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.root = Path(tempfile.mkdtemp())
+        self.path = self.root / "t-0"
+        self.log: Log = new_log(self.path, CONFIG)
+        self.entries: list[Entry] = []
+        self.sequences: dict[int, int] = {}
+        self.flushed = 0
+
+    def teardown(self) -> None:
+        self.log.drop()
+        shutil.rmtree(self.root)
+
+    # What producers and coordinators do.
+
+    @rule(count=st.integers(1, 3), size=st.integers(1, 120))
+    def write_plain(self, count: int, size: int) -> None:
+        self._note(append(self.log, batch(count, size=size)))
+
+    @rule(producer=PRODUCERS, count=st.integers(1, 3), size=st.integers(1, 120))
+    def write_in_transaction(self, producer: int, count: int, size: int) -> None:
+        self._note(append(self.log, self._batch(producer, count, size)), producer)
+
+    @rule(producer=PRODUCERS, commit=st.booleans())
+    def end(self, producer: int, commit: bool) -> None:
+        self._note(append(self.log, self._marker(producer, commit), origin="coordinator"), producer, commit)
+
+    @rule(producer=PRODUCERS, commit=st.booleans())
+    def write_that_fails(self, producer: int, commit: bool) -> None:
+        """Several batches are judged and given their places, and then the disk fails."""
+        before = self.log.last_stable_offset, dict(self.log.producers.entries)
+        for data, origin in (
+            (self._batch(producer, 1, 50), "client"),
+            (self._marker(producer, commit), "coordinator"),
+            (batch(1, size=600), "client"),
+        ):
+            self.log.reserve(data, leader_epoch=0, now_ms=NOW, origin=origin)
+        assert self.log.last_stable_offset == before[0]
+        self.log.abandon()
+        assert (self.log.last_stable_offset, self.log.producers.entries) == before
+
+    # What happens to the log.
+
+    @rule()
+    def flush(self) -> None:
+        self.log.flush(NOW)
+        self.flushed = self.log.recovery_point
+
+    @rule()
+    def restart(self) -> None:
+        self.log.close()
+        self.flushed = self.log.recovery_point
+        in_files = [
+            entry
+            for index in sorted(self.path.glob("*.txnindex"))
+            for entry in transaction_index.parse(index.read_bytes(), int(index.stem)).entries
+        ]
+        known = readable(self.entries, self.log.log_end_offset).aborted
+        assert in_files == known[len(known) - len(in_files) :]
+        self._open(clean=True)
+
+    @rule()
+    def kill(self) -> None:
+        crash(self.log)
+        self._open()
+
+    @rule(where=st.floats(0, 1), torn=st.binary(max_size=80))
+    def lose_power(self, where: float, torn: bytes) -> None:
+        """Bytes that were not flushed are lost, from any one on; an index file may have a torn end."""
+        crash(self.log)
+        active = max(self.path.glob("*.log"))
+        kept = sum(entry.last_offset < self.flushed for entry in self.entries)
+        base = int(active.stem)
+        sound = [e for e in self.entries[:kept] if e.first_offset >= base]
+        size, start = active.stat().st_size, self._position_after(sound, active)
+        cut = start + int((size - start) * where)
+        with active.open("r+b") as file:
+            file.truncate(cut)
+        index = active.with_suffix(".txnindex")
+        if index.exists() and torn:
+            index.write_bytes(index.read_bytes() + torn)
+        self._open()
+        assert self.log.log_end_offset >= min(self.flushed, self._end)
+        self._forget_from(self.log.log_end_offset)
+
+    @rule(where=st.floats(0, 1))
+    def damage_an_index(self, where: float) -> None:
+        """An entry that cannot be one is noticed, and the index made anew from the log."""
+        self.log.close()
+        self.flushed = self.log.recovery_point
+        found = sorted(self.path.glob("*.txnindex"))
+        if found and self.log.log_start_offset == 0:
+            index = found[int(where * (len(found) - 1))]
+            data = bytearray(index.read_bytes())
+            data[int(where * (len(data) - 1)) : int(where * (len(data) - 1)) + 1] = b""
+            index.write_bytes(data)
+        self._open(clean=True)
+
+    @precondition(lambda self: self.log.log_end_offset > self.log.log_start_offset)
+    @rule(where=st.floats(0, 1))
+    def truncate(self, where: float) -> None:
+        """A follower's log is cut from the end."""
+        start, end = self.log.log_start_offset, self.log.log_end_offset
+        offset = start + int((end - start) * where)
+        self.log.truncate_to(offset, NOW)
+        self.flushed = min(self.flushed, offset)
+        self._forget_from(self.log.log_end_offset)
+
+    @precondition(lambda self: self.log.log_end_offset > self.log.log_start_offset)
+    @rule(where=st.floats(0, 1))
+    def delete_records(self, where: float) -> None:
+        start, end = self.log.log_start_offset, self.log.last_stable_offset
+        self.log.advance_log_start(start + int((end - start) * where))
+        self.log.apply_retention(NOW)
+
+    # What must hold.
+
+    @invariant()
+    def reads_as_the_model_says(self) -> None:
+        log = self.log
+        model = readable(self.entries, log.log_end_offset)
+        start = log.log_start_offset
+        assert log.last_stable_offset == model.last_stable_offset
+        assert list(log.producers.transactions) == model.open
+        for offset in {start, (start + log.log_end_offset) // 2}:
+            expected = [first for first in model.visible if self._last(first) >= offset]
+            for max_bytes in (1, 300, 10_000):
+                assert read_committed(log, offset, max_bytes) == expected
+        for upper in (start, (start + log.log_end_offset) // 2, log.log_end_offset):
+            self._check_index(model, start, upper)
+
+    def _check_index(self, model: Readable, first: int, upper: int) -> None:
+        found = self.log.aborted_transactions(first, upper)
+        assert found == [
+            (one.producer_id, one.first_offset)
+            for one in model.aborted
+            if one.last_offset >= first and one.first_offset < upper
+        ]
+
+    # Bookkeeping.
+
+    @property
+    def _end(self) -> int:
+        return self.entries[-1].last_offset + 1 if self.entries else 0
+
+    def _last(self, first: int) -> int:
+        return next(entry.last_offset for entry in self.entries if entry.first_offset == first)
+
+    def _batch(self, producer: int, count: int, size: int) -> memoryview:
+        sequence = self.sequences.get(producer, 0)
+        return idempotent(sequence, count, producer_id=producer, size=size, is_transactional=True)
+
+    def _marker(self, producer: int, commit: bool) -> memoryview:
+        return memoryview(encode_marker(producer, 0, commit, 0, NOW))
+
+    def _note(self, appended: object, producer: int = -1, commit: bool | None = None) -> None:
+        first, last = appended.first_offset, appended.last_offset  # type: ignore[attr-defined]
+        self.entries.append(Entry(first, last, producer, producer > 0, commit))
+        if producer > 0 and commit is None:
+            self.sequences[producer] = self.sequences.get(producer, 0) + last - first + 1
+
+    def _position_after(self, sound: list[Entry], active: Path) -> int:
+        if not sound:
+            return 0
+        data = active.read_bytes()
+        position = 0
+        for _ in sound:
+            position += 12 + int.from_bytes(data[position + 8 : position + 12], "big")
+        return position
+
+    def _forget_from(self, end: int) -> None:
+        """What was cut off was never written: sequences go on from what is left."""
+        self.entries = [entry for entry in self.entries if entry.last_offset < end]
+        self.sequences = {}
+        for entry in self.entries:
+            if entry.producer_id > 0 and entry.commit is None:
+                count = entry.last_offset - entry.first_offset + 1
+                self.sequences[entry.producer_id] = self.sequences.get(entry.producer_id, 0) + count
+
+    def _open(self, clean: bool = False) -> None:
+        start = self.log.log_start_offset
+        self.log = new_log(self.path, CONFIG, clean=clean, recovery_point=self.flushed, log_start_offset=start)
+
+
+TransactionMachine.TestCase.settings = settings(
+    max_examples=60,
+    stateful_step_count=25,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+test_any_history = TransactionMachine.TestCase
