@@ -74,13 +74,11 @@ class Cleaner:
         if settings["log.cleaner.enable"] and not self._stopping:
             await asyncio.gather(*(self._run_worker() for _ in range(settings["log.cleaner.threads"])))
 
-    async def stop(self) -> None:
-        """Gives up what is under way: a round that is not finished begins anew after the next start."""
+    def stop(self) -> None:
+        """Gives up what is under way, so that `run` ends soon; a round that is not finished begins anew another time."""
         self._stopping = True
         for worker in tuple(self._workers):
             worker.kill()
-        while self._busy:
-            await asyncio.sleep(0.01)
 
     def cleaned_to(self, partition: Partition) -> int | None:
         """The first dirty offset of a log, if it was ever cleaned."""

@@ -1,6 +1,6 @@
 """The broker put together: start → serve → stop.
 
-Start: lock the directories, bind the ports, replay the metadata, recover the logs, load the groups, and only then accept
+Start: lock the directories, bind the ports, replay the metadata, recover the logs, load the groups and transactions, and only then accept
 connections, so that a client which gets in gets answers. Stop: accept nothing new, finish what is in flight, flush, write
 the clean-shutdown markers.
 
@@ -217,6 +217,7 @@ class Broker:
         self.groups = Groups(self)
         await self.groups.start()
         self.transactions = Transactions(self)
+        await self.transactions.start()
         self.cleaner = Cleaner(self)
         self.cleaner.start()
 
@@ -316,10 +317,11 @@ class Broker:
         self._stopping = True
         for listener in self.listeners:
             listener.stop_accepting()
-        await self.cleaner.stop()
+        self.cleaner.stop()
         await self.timers.stop()
         await self._drain()
         await self.http.stop()
+        await self.transactions.stop()
         await self.groups.stop()
         for listener in self.listeners:
             listener.close_all()
@@ -352,9 +354,11 @@ class Broker:
             listener.stop_accepting()
             listener.abort_all()
         if hasattr(self, "cleaner"):
-            await self.cleaner.stop()
+            self.cleaner.stop()
         await self.timers.stop()
         await self.http.stop()
+        if hasattr(self, "transactions"):
+            await self.transactions.stop()
         if hasattr(self, "groups"):
             await self.groups.stop()
         if hasattr(self, "replicas"):
