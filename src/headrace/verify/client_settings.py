@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 TRANSACTION_TIMEOUT_MS = 15_000
-CALL_TIMEOUT_S = 20.0
+CALL_TIMEOUT_S = 12.0
+RETURN_WITHIN_S = CALL_TIMEOUT_S + 3.0
 PERSISTENT: Mapping[str, Any] = {
     "client.id": "headrace-verify",
     "socket.timeout.ms": 5_000,

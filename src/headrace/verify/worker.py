@@ -6,7 +6,7 @@ import contextlib
 import random
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -96,6 +96,29 @@ class Worker(threading.Thread):
     def rest(self) -> None:
         """A short pause; nobody needs thousands of operations a second to break a promise."""
         time.sleep(self.stage.pause_s * 2 * self.random.random())
+
+
+class Stuck(Exception):
+    """A call of the client did not return long after its own timeout, as librdkafka's sometimes do not."""
+
+
+def bounded(call: Callable[[], object], seconds: float) -> None:
+    """Call, and raise `Stuck` if it has not returned in time. Its thread, and what it holds, are then left behind."""
+    raised: list[Exception] = []
+
+    def run() -> None:
+        try:
+            call()
+        except Exception as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=run, name="verify-call", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if thread.is_alive():
+        raise Stuck(f"no return within {seconds:g} s")
+    if raised:
+        raise raised[0]
 
 
 @dataclass(slots=True)

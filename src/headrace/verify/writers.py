@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from headrace.verify.client_settings import CALL_TIMEOUT_S, PRODUCING, TRANSACTIONAL
+from headrace.verify.client_settings import CALL_TIMEOUT_S, PRODUCING, RETURN_WITHIN_S, TRANSACTIONAL
 from headrace.verify.history import FAIL, OK, UNKNOWN
-from headrace.verify.worker import Sent, Stage, Worker, client_errors, discard, reason
+from headrace.verify.worker import Sent, Stage, Stuck, Worker, bounded, client_errors, discard, reason
 
 if TYPE_CHECKING:
     from confluent_kafka import Producer
@@ -46,6 +46,8 @@ class Session:
         self.name = f"{worker.label}/{number}"
         self.transactional_id = f"{worker.stage.group}-{worker.label}"
         self.producer: Producer = worker.producer({**TRANSACTIONAL, "transactional.id": self.transactional_id})
+        self.must_abort = False
+        self.stuck = False
         self.usable = self._init()
         self._transactions = 0
 
@@ -57,10 +59,14 @@ class Session:
         """Run one call as one operation. What it raises makes it unknown, and this session end."""
         identity = self.recorder.invoke(self.worker.label, f, **fields)
         try:
-            call()
+            bounded(call, RETURN_WITHIN_S)
         except client_errors() as error:
             self.recorder.end(identity, UNKNOWN, error=str(reason(error)))
-            self.error = reason(error)
+            self.must_abort = reason(error).txn_requires_abort()
+            return False
+        except Stuck as error:
+            self.recorder.end(identity, UNKNOWN, error=str(error))
+            self.stuck, self.must_abort = True, False
             return False
         self.recorder.end(identity, OK)
         return True
@@ -96,11 +102,14 @@ class Session:
 
     def end(self, txn: str, *, commit: bool) -> bool:
         """Commit or abort. True when it is known to have happened; otherwise the transaction is aborted or the session over."""
+        if self.stuck:
+            self.usable = False
+            return False
         fields = {"txn": txn, "commit": commit, **self._owner()}
         call = self.producer.commit_transaction if commit else self.producer.abort_transaction
         if self._note("end", fields, lambda: call(CALL_TIMEOUT_S)):
             return True
-        if commit and self.error.txn_requires_abort():
+        if commit and self.must_abort:
             self.end(txn, commit=False)
         else:
             self.usable = False
@@ -110,7 +119,8 @@ class Session:
         return {"producer": self.transactional_id, "session": self.name}
 
     def close(self) -> None:
-        discard(self.producer)
+        if not self.stuck:
+            discard(self.producer)
 
 
 class SessionWorker(Worker):
