@@ -58,7 +58,7 @@ class Groups:
 
     async def start(self) -> None:
         """Load what is there. Small topics are loaded when this returns; clients of a large one are asked to wait."""
-        self._broker.metadata.on_topics_deleted = self._on_topics_deleted
+        self._broker.metadata.on_topics_deleted.append(self._on_topics_deleted)
         self._broker.timers.every("group timers", lambda: LOOK_EVERY_MS, self._tick)
         self._open_shards()
         if self._loading is not None:

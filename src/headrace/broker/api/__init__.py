@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from headrace.broker.api import (
+    add_offsets_to_txn,
+    add_partitions_to_txn,
     alter_configs,
     api_versions,
     create_partitions,
@@ -17,7 +19,9 @@ from headrace.broker.api import (
     describe_producers,
     describe_quorum,
     describe_topic_partitions,
+    describe_transactions,
     elect_leaders,
+    end_txn,
     fetch,
     find_coordinator,
     heartbeat,
@@ -28,6 +32,7 @@ from headrace.broker.api import (
     list_config_resources,
     list_groups,
     list_offsets,
+    list_transactions,
     metadata,
     offset_commit,
     offset_delete,
@@ -59,6 +64,9 @@ HANDLERS = (
     delete_records,
     init_producer_id,
     offset_for_leader_epoch,
+    add_partitions_to_txn,
+    add_offsets_to_txn,
+    end_txn,
     write_txn_markers,
     txn_offset_commit,
     describe_configs,
@@ -72,6 +80,8 @@ HANDLERS = (
     describe_quorum,
     describe_cluster,
     describe_producers,
+    describe_transactions,
+    list_transactions,
     list_config_resources,
     describe_topic_partitions,
 )
