@@ -269,23 +269,16 @@ class Log:
         if origin != "client" and header[9] >= 0:
             if header[5] & CONTROL:
                 marker = validation.read_marker(batch)
-            if origin == "coordinator":
-                self._check_coordinator(header, marker, first_offset, transaction_version)
+                if marker is not None and origin == "coordinator":
+                    self.producers.check_marker(header, marker, first_offset, transaction_version)
+            elif origin == "coordinator":
+                self.producers.check(header, first_offset, sequence=False)
         if origin != "replication":
             if config.message_timestamp_type == "LogAppendTime":
                 append_time_ms = max_timestamp = now_ms
                 set_append_time(batch, now_ms)
             patch(batch, first_offset, leader_epoch)
         return self._place(header, batch, first_offset, leader_epoch, max_timestamp, append_time_ms, now_ms, marker)
-
-    def _check_coordinator(
-        self, header: BatchHeader, marker: Marker | None, offset: int, transaction_version: int
-    ) -> None:
-        """Coordinators write markers, and offsets inside of transactions, in the name of a producer."""
-        if marker is not None:
-            self.producers.check_marker(header, marker, offset, transaction_version)
-        else:
-            self.producers.check(header, offset, sequence=False)
 
     def _place(
         self,
@@ -324,7 +317,7 @@ class Log:
 
     def _reserve_marker(self, reservation: Reservation, header: BatchHeader, marker: Marker | None) -> None:
         if marker is None:
-            # Compaction at the leader has emptied it: what it ended is gone.
+            # Compaction at a leader has emptied it: what it ended is gone.
             reservation.producer_id = -1
             return
         before = self.producers.end_transaction(header, marker, reservation.max_timestamp)
