@@ -21,6 +21,7 @@ from headrace.cli.commands import (
     group,
     produce,
     topic,
+    verify,
     version,
 )
 from headrace.cli.errors import FAILED, INTERRUPTED, USAGE, CliError, ReaderGone
@@ -38,7 +39,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 110},
 )
-for module in (broker, produce, consume, bench, demo, version, completion):
+for module in (broker, produce, consume, bench, verify, demo, version, completion):
     module.register(app)
 app.add_typer(topic.app, name="topic")
 app.add_typer(group.app, name="group")

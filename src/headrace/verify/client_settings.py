@@ -10,6 +10,8 @@ CALL_TIMEOUT_S = 12.0
 RETURN_WITHIN_S = CALL_TIMEOUT_S + 3.0
 PERSISTENT: Mapping[str, Any] = {
     "client.id": "headrace-verify",
+    # A line that is logged while a fatal error is on its way up would turn it into a SystemError.
+    "log_level": 0,
     "socket.timeout.ms": 5_000,
     "retry.backoff.ms": 50,
     "reconnect.backoff.ms": 20,

@@ -138,16 +138,18 @@ def discard(producer: Producer) -> None:
 
 
 def client_errors() -> tuple[type[Exception], ...]:
-    """What calls of the client raise; a fatal error comes bare, without the exception around it."""
+    """What calls of the client raise; a fatal error may come bare, or as the SystemError that a callback made of it."""
     from confluent_kafka import KafkaError, KafkaException
 
-    return KafkaException, KafkaError
+    return KafkaException, KafkaError, SystemError
 
 
 def reason(error: Exception) -> Any:
-    """The `KafkaError` of either."""
+    """The `KafkaError` of any of them."""
     from confluent_kafka import KafkaError
 
+    if isinstance(error, SystemError):
+        return KafkaError(KafkaError._FATAL, str(error))
     return error if isinstance(error, KafkaError) else error.args[0]
 
 
