@@ -8,10 +8,13 @@ With one replica the high watermark is the log's end; with followers it will be 
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import Executor
 from time import perf_counter
 from typing import Literal, Protocol
 
+from headrace.replica.recompression import Recompression, target_codec
 from headrace.replica.writer import DirectoryWriter
+from headrace.storage.config import LogConfig
 from headrace.storage.errors import AppendError
 from headrace.storage.log import Appended, Log, Reservation
 from headrace.storage.open_transactions import CompletedTransaction
@@ -30,6 +33,7 @@ class Directory(Protocol):
     """What a partition needs of the log directory it lives in."""
 
     writer: DirectoryWriter
+    compressors: Executor
 
     def fail(self, error: OSError) -> None: ...
 
@@ -48,6 +52,7 @@ class Partition:
         "offline",
         "partition",
         "pending",
+        "recompression",
         "topic",
         "topic_id",
         "waiters",
@@ -71,8 +76,19 @@ class Partition:
         self.pending = 0
         """Reservations handed to the writer and not yet committed."""
         self.waiters: set[Waiter] = set()
+        self.recompression: Recompression | None = None
+        """Set once the topic's compression is not its producers'; it knows by itself if that changes again."""
         self._unseen: tuple[int, ...] = ()
         """First offsets of transactions whose marker is in the log, above the high watermark. Replaced whole."""
+        self.use_config(log.config)
+
+    def use_config(self, config: LogConfig) -> None:
+        """The topic's settings have changed."""
+        self.log.config = config
+        if self.recompression is None and target_codec(config) is not None:
+            self.recompression = Recompression(
+                self.directory.compressors, lambda batch, now_ms: self.append(batch, now_ms, recompressed=True)
+            )
 
     @property
     def log_start_offset(self) -> int:
@@ -93,9 +109,16 @@ class Partition:
         return min(stable, high_watermark)
 
     def append(
-        self, batch: memoryview, now_ms: int, origin: Origin = "client", transaction_version: int = 0
+        self,
+        batch: memoryview,
+        now_ms: int,
+        origin: Origin = "client",
+        transaction_version: int = 0,
+        *,
+        recompressed: bool = False,
     ) -> Appended | asyncio.Future[Appended]:
-        """Append one batch. Answers at once, or with a future when the disk is slow or a flush is asked for.
+        """Append one batch. Answers at once, or with a future when the disk is slow, a flush is asked for, or the batch
+        is to be compressed in another way first.
 
         Raises AppendError for everything that Kafka reports per partition. When a future comes back, the caller must
         leave the batch's buffer alone until it is done.
@@ -103,6 +126,8 @@ class Partition:
         if self.offline:
             raise AppendError(ErrorCode.KAFKA_STORAGE_ERROR, "the log directory of this partition is offline")
         log, writer = self.log, self.directory.writer
+        if self.recompression is not None and origin == "client" and not recompressed:
+            return self.recompression.append(batch, now_ms, log.config)
         reserved = log.reserve(
             batch,
             leader_epoch=self.leader_epoch,

@@ -27,6 +27,9 @@ class LogConfig:
     max_message_bytes: int = 1024 * 1024 + 12
     cleanup_policy: frozenset[str] = frozenset({"delete"})
     compression_type: str = "producer"
+    compression_gzip_level: int = -1
+    compression_lz4_level: int = 9
+    compression_zstd_level: int = 3
     message_timestamp_type: str = "CreateTime"
     message_timestamp_before_max_ms: int = MAX_LONG
     message_timestamp_after_max_ms: int = 60 * 60 * 1000
