@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from headrace.verify.anomalies import Anomaly, Kind
 from headrace.verify.evidence import Evidence
@@ -42,6 +43,15 @@ def _steps(evidence: Evidence) -> Iterator[tuple[str, str, str, int, int]]:
             positions[key] = offset
 
 
+@dataclass(frozen=True, slots=True)
+class _Floor:
+    """From this time on, a group's offset is no lower than this; `txn` is the transaction that committed it, if one did."""
+
+    since: int
+    offset: int
+    txn: str | None
+
+
 def committed_offsets_back(evidence: Evidence) -> Iterator[Anomaly]:
     """A group's committed offset is never below one that was seen, or whose transaction was committed, before asking."""
     floors = _floors(evidence)
@@ -52,29 +62,31 @@ def committed_offsets_back(evidence: Evidence) -> Iterator[Anomaly]:
         for (group, partition), known in floors.items():
             if group != ask.get("group"):
                 continue
-            floor = max((offset for ended, offset in known if ended < ask.began), default=0)
-            if held.get(partition, 0) < floor:
+            valid = [floor for floor in known if floor.since < ask.began]
+            floor = max(valid, key=lambda floor: floor.offset, default=None)
+            if floor is not None and held.get(partition, 0) < floor.offset:
                 yield Anomaly(
                     Kind.OFFSET_WENT_BACK,
-                    f"group {group} held {partition}@{floor}, later {held.get(partition, 0)}",
+                    f"group {group} held {partition}@{floor.offset}, later {held.get(partition, 0)}",
+                    floor.txn,
                 )
 
 
-def _floors(evidence: Evidence) -> dict[tuple[str, str], list[tuple[int, int]]]:
-    floors: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
+def _floors(evidence: Evidence) -> dict[tuple[str, str], list[_Floor]]:
+    floors: dict[tuple[str, str], list[_Floor]] = defaultdict(list)
 
-    def add(group: str, operation: Operation, ended: int) -> None:
+    def add(operation: Operation, since: int, txn: str | None) -> None:
         for partition, offset in (operation.get("offsets") or {}).items():
-            floors[group, partition].append((ended, offset))
+            floors[operation.get("group"), partition].append(_Floor(since, offset, txn))
 
     for ask in evidence.committed:
         if ask.ok and ask.ended:
-            add(ask.get("group"), ask, ask.ended)
+            add(ask, ask.ended, None)
     for txn in evidence.transactions.values():
         ended = next((end.ended for end in txn.ends if end.ok and end.get("commit")), None)
         for operation in txn.offsets:
             if ended and operation.ok:
-                add(operation.get("group"), operation, ended)
+                add(operation, ended, txn.id)
     return floors
 
 
@@ -90,7 +102,7 @@ def transformed_once(evidence: Evidence) -> Iterator[Anomaly]:
             yield Anomaly(
                 Kind.DUPLICATE,
                 f"{partition}@{offset} was transformed into {' and '.join(sorted(values))}",
-                evidence.writes[sorted(values)[-1]].get("txn"),
+                _suspect(evidence, values),
             )
     attempts = {tuple(write.get("source")): write for write in evidence.writes.values() if write.get("source")}
     last = {operation.get("group"): operation for operation in evidence.committed if operation.ok}
@@ -104,3 +116,10 @@ def transformed_once(evidence: Evidence) -> Iterator[Anomaly]:
                         f"{value} at {partition}@{offset} is below the committed {end}, without an output",
                         tried.get("txn") if tried else None,
                     )
+
+
+def _suspect(evidence: Evidence, values: list[str]) -> str | None:
+    """Of the transactions behind several outputs of one input, the one whose commit the client does not know of."""
+    transactions = [txn for value in sorted(values) if (txn := evidence.transaction_of(value)) is not None]
+    unsure = [txn for txn in transactions if not txn.committed]
+    return next((txn.id for txn in unsure + transactions), None)

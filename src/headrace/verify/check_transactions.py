@@ -105,11 +105,15 @@ def hanging_transactions(evidence: Evidence) -> Iterator[Anomaly]:
         yield Anomaly(Kind.HANGING_TRANSACTION, f"{where} behind its end")
 
 
+_BY_LATE_COMMIT = frozenset((Kind.ABORTED_READ, Kind.DIRTY_READ, Kind.TORN_TRANSACTION, Kind.DUPLICATE))
+_BY_LATE_ABORT = frozenset((Kind.LOST_WRITE, Kind.TORN_TRANSACTION, Kind.OFFSET_WENT_BACK))
+
+
 def is_known_flaw(evidence: Evidence, anomaly: Anomaly) -> bool:
     """Whether an EndTxn that its sender had given up reached the broker during another, later transaction of its producer.
 
     Version 1 of transactions cannot tell the two apart, because the epoch stays (KIP-890); version 2 can. Only anomalies of the
-    very transaction that was open then count.
+    very transaction that was open then count, and only those that such an end can make.
     """
     txn = evidence.transactions.get(anomaly.txn or "")
     if txn is None:
@@ -119,6 +123,7 @@ def is_known_flaw(evidence: Evidence, anomaly: Anomaly) -> bool:
         return False
     return any(
         late.get("producer") == txn.producer
+        and anomaly.kind in (_BY_LATE_COMMIT if late.get("commit") else _BY_LATE_ABORT)
         and late.get("received") < txn.began
         and late.began <= txn.ended
         and (late.ended or float("inf")) >= txn.began
