@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from headrace.testing import LocalBroker, wait_until
+from headrace.testing import LocalBroker, broker, wait_until
+from headrace.testing.faults import ThrottledFs
 from headrace.wire.errors import ErrorCode
 from headrace.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from headrace.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
@@ -235,3 +236,32 @@ def test_markers_that_come_too_late(client: RawClient, topic: str) -> None:
     assert late == ErrorCode.TRANSACTION_COORDINATOR_FENCED
     stale = write_marker(client, topic, producer, coordinator_epoch=4, epoch=producer.epoch - 1)
     assert stale == ErrorCode.INVALID_PRODUCER_EPOCH
+
+
+# A slow disk
+
+
+@pytest.mark.parametrize("v2", [False, True])
+def test_on_a_slow_disk_everything_keeps_its_order(v2: bool) -> None:
+    """Every append is done by the writer thread: verification, offsets and markers all end later than they began."""
+    fs = ThrottledFs(write_delay_s=0.01, matching=".log", active=False)
+    few = {"offsets.topic.num.partitions": 2, "transaction.state.log.num.partitions": 2}
+    with broker(few, fs=fs) as server, RawClient(server.port) as client:
+        topic = server.create_topic("t", 2)
+        producer = TransactionalClient(client, "x", v2=v2)
+        producer.write(topic, b"warm")
+        assert producer.end(True) == 0
+        fs.active = True
+        for number in range(6):
+            for partition in range(2):
+                producer.write(topic, b"a", b"b", partition=partition)
+            if not v2:
+                assert producer.add_offsets("g") == 0
+            assert producer.commit_offset("g", topic, number) == 0
+            assert producer.fetch_offset("g", topic, True)[1] == ErrorCode.UNSTABLE_OFFSET_COMMIT
+            assert producer.end(number % 2 == 0) == 0
+            expected = number if number % 2 == 0 else number - 1
+            wait_until(lambda expected=expected: producer.fetch_offset("g", topic, True) == (expected, 0))
+            wait_until(lambda number=number: latest(client, topic) == 2 + 3 * (number + 1))
+        assert fs.hits > 20
+        assert [first for _, first in aborted(client, topic)] == [5, 11, 17]
