@@ -102,11 +102,12 @@ class Partition:
         high watermark taken first, and one that is completed is unseen before it is stable.
         """
         high_watermark = self.high_watermark
-        stable = self.log.last_stable_offset
+        log = self.log
+        first = log.producers.transactions.first_offset
         unseen = self._unseen
-        if unseen:
-            stable = max(min(stable, *unseen), self.log.log_start_offset)
-        return min(stable, high_watermark)
+        if first is not None:
+            unseen = (first, *unseen)
+        return high_watermark if not unseen else min(max(min(unseen), log.log_start_offset), high_watermark)
 
     def append(
         self,
