@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from headrace.storage.batches import CorruptLog
 from headrace.storage.compaction.source import SourceBatch
 from headrace.storage.compaction.transactions import PassedTransactions
-from headrace.storage.compaction.walking import Latest, note_keys
+from headrace.storage.compaction.walking import Latest, note_all_keys, note_keys
 from headrace.storage.transaction_index import AbortedTransaction
 from headrace.wire.errors import WireError
 
@@ -34,7 +34,7 @@ class OffsetMap:
 
     def add_segment(self, batches: Iterable[SourceBatch], passed: PassedTransactions, next_segment_offset: int) -> bool:
         """Whether all of the segment found room."""
-        latest, start = self.latest, self.start
+        start = self.start
         for batch in batches:
             header = batch.header
             if header.is_control:
@@ -45,8 +45,7 @@ class OffsetMap:
                     return False
                 batch.check()
                 try:
-                    data, position, end = batch.records()
-                    note_keys(data, position, end, header.record_count, header.base_offset, start, latest)
+                    self._note(batch)
                 except WireError as error:
                     raise CorruptLog(f"records at offset {header.base_offset} cannot be decoded: {error}") from error
                 self.records += header.record_count
@@ -55,6 +54,14 @@ class OffsetMap:
         # Offsets may be missing at the end of a segment.
         self.last_mapped = max(self.last_mapped, next_segment_offset - 1)
         return True
+
+    def _note(self, batch: SourceBatch) -> None:
+        data, position, end = batch.records()
+        base_offset, count = batch.header.base_offset, batch.header.record_count
+        if base_offset >= self.start and count == batch.header.last_offset_delta + 1:
+            note_all_keys(data, position, end, range(base_offset, base_offset + count), self.latest)
+        else:
+            note_keys(data, position, end, count, base_offset, self.start, self.latest)
 
     def finish(self) -> None:
         """No more segments: sorts out which offsets survive."""

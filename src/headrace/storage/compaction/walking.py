@@ -19,6 +19,8 @@ Latest = dict[bytes, int]
 LONGEST_KEY = 32
 _LONGEST_FOLDED = LONGEST_KEY << 1
 _DIGEST_SIZE = LONGEST_KEY + 1
+# A length of -1, folded.
+_NULL = 1
 
 
 def _continue(data: bytes, position: int, first: int) -> tuple[int, int]:
@@ -64,15 +66,47 @@ def note_keys(data: bytes, position: int, end: int, count: int, base_offset: int
                 delta, q = _continue(data, q, delta)
             folded = data[q]
             q += 1
-            if folded & 1 and folded < 128:
-                continue
             offset = base_offset + (delta >> 1)
-            if offset < start:
+            if offset < start or folded == _NULL:
                 continue
             if folded > _LONGEST_FOLDED:
                 key, q = _long_key(data, q, folded)
                 latest[key] = offset
             else:
+                latest[data[q : q + (folded >> 1)]] = offset
+    except IndexError:
+        raise WireError("record runs past the end of its batch") from None
+    if p != end:
+        raise WireError(f"records end at {p}, their batch at {end}")
+
+
+def note_all_keys(data: bytes, position: int, end: int, offsets: range, latest: Latest) -> None:
+    """`note_keys` for a batch in which no offset is missing: a third of the time goes into reading offsets otherwise."""
+    p = position
+    try:
+        for offset in offsets:
+            size = data[p]
+            p += 1
+            if size > 127:
+                more = data[p]
+                if more > 127:
+                    size, p = _continue(data, p, size)
+                else:
+                    size += (more << 7) - 128
+                    p += 1
+            q = p + 1
+            p += size >> 1
+            while data[q] > 127:
+                q += 1
+            q += 1
+            while data[q] > 127:
+                q += 1
+            folded = data[q + 1]
+            q += 2
+            if folded > _LONGEST_FOLDED:
+                key, q = _long_key(data, q, folded)
+                latest[key] = offset
+            elif folded != _NULL:
                 latest[data[q : q + (folded >> 1)]] = offset
     except IndexError:
         raise WireError("record runs past the end of its batch") from None
@@ -116,7 +150,7 @@ def select_by_key(
             offset = base_offset + (delta >> 1)
             folded = data[q]
             q += 1
-            if folded & 1 and folded < 128:
+            if folded == _NULL:
                 if offset <= last_mapped:
                     continue
             else:
@@ -127,7 +161,7 @@ def select_by_key(
                     q += folded >> 1
                 if offset <= last_mapped and get(key, -1) > offset:
                     continue
-            if data[q] == 1:
+            if data[q] == _NULL:
                 if not tombstones and offset <= last_mapped:
                     continue
                 found_tombstone = True
@@ -156,7 +190,12 @@ def select_by_offset(
                 size = data[p]
                 p += 1
                 if size > 127:
-                    size, p = _continue(data, p, size)
+                    more = data[p]
+                    if more > 127:
+                        size, p = _continue(data, p, size)
+                    else:
+                        size += (more << 7) - 128
+                        p += 1
                 p += size >> 1
             index = wanted + 1
             begin = p
@@ -175,7 +214,7 @@ def select_by_offset(
             q += 2
             if folded > 127:
                 folded, q = _continue(data, q, folded)
-            if data[q + (folded >> 1)] == 1:
+            if data[q + (folded >> 1)] == _NULL:
                 found_tombstone = True
             spans.append((begin, p))
     except IndexError:
