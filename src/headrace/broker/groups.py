@@ -117,6 +117,11 @@ class Groups:
         return [each for each in self._present_shards if each.coordinator is not None and not each.partition.offline]
 
     @property
+    def all_loaded(self) -> bool:
+        """Whether every group of this node is known. So it is, too, while there is no topic to load any from."""
+        return len(self.loaded_shards) == len(self._shards)
+
+    @property
     def is_loading(self) -> bool:
         return self._loading is not None and not self._loading.done()
 

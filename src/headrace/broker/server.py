@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from headrace.broker import api, descriptors, startup
 from headrace.broker.cleaner import Cleaner
+from headrace.broker.consumed import Consumed
 from headrace.broker.dispatch import Dispatcher
 from headrace.broker.fetch_sessions import FetchSessions
 from headrace.broker.groups import Groups
@@ -88,6 +89,7 @@ class Broker:
         self.groups: Groups
         self.transactions: Transactions
         self.cleaner: Cleaner
+        self.consumed: Consumed
         self.producer_ids: ProducerIds
         self._reader_threads = 0
         self._readers: ThreadPoolExecutor
@@ -220,10 +222,13 @@ class Broker:
         await self.transactions.start()
         self.cleaner = Cleaner(self)
         self.cleaner.start()
+        self.consumed = Consumed(self)
+        self.consumed.start()
 
     def _start_timers(self) -> None:
         settings, every = self.settings, self.timers.every
-        every("retention", lambda: settings["log.retention.check.interval.ms"], self.replicas.apply_retention)
+        every("retention", lambda: settings["log.retention.check.interval.ms"], self.apply_retention)
+        every("groups that delete", lambda: 1000, self.consumed.note)
         every(
             "checkpoints",
             lambda: min(
@@ -285,6 +290,11 @@ class Broker:
         self._readers = ThreadPoolExecutor(count, thread_name_prefix="headrace-reader")
         if before is not None:
             before.shutdown(wait=False)
+
+    async def apply_retention(self) -> None:
+        """Moves log starts past what was consumed, then deletes what is too old, too much, or before the start."""
+        await self.consumed.apply()
+        await self.replicas.apply_retention()
 
     async def _close_idle_connections(self) -> None:
         limit_ms = self.settings["connections.max.idle.ms"]

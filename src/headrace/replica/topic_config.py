@@ -52,6 +52,7 @@ def topic_config(overrides: Mapping[str, str], settings: BrokerSettings) -> LogC
     return LogConfig(
         **fields,
         cleanup_policy=policy,
+        delete_consumed_groups=tuple(values["headrace.delete.consumed.groups"]),
         producer_id_expiration_ms=settings["producer.id.expiration.ms"],
     )
 

@@ -39,6 +39,8 @@ class LogConfig:
     min_compaction_lag_ms: int = 0
     max_compaction_lag_ms: int = MAX_LONG
     preallocate: bool = False
+    # headrace.delete.consumed.groups: whose committed offsets move the log start; "*" for all that have committed.
+    delete_consumed_groups: tuple[str, ...] = ()
     # headrace.validate.records: decode every batch, not only those whose topic's settings need it.
     validate_records: bool = False
     # producer.id.expiration.ms, a broker setting that every log carries so that it needs no other place.
@@ -51,6 +53,11 @@ class LogConfig:
     @property
     def delete(self) -> bool:
         return "delete" in self.cleanup_policy
+
+    @property
+    def may_delete_records(self) -> bool:
+        """Whether records may go from the front: always, except where compaction alone decides what goes."""
+        return self.delete or not self.cleanup_policy
 
     @property
     def log_append_time(self) -> bool:
