@@ -114,12 +114,12 @@ class Transactions:
         partitions: Sequence[TopicPartition],
     ) -> Answers:
         """The last transaction may still be writing its markers, which takes milliseconds: shorter than a client's retry."""
-        settings, clock = self._broker.settings, self._broker.clock
-        give_up = clock.monotonic() + settings["add.partitions.to.txn.retry.backoff.max.ms"] / 1000
+        settings, now = self._broker.settings, self._broker.loop.time
+        give_up = now() + settings["add.partitions.to.txn.retry.backoff.max.ms"] / 1000
         backoff = settings["add.partitions.to.txn.retry.backoff.ms"] / 1000
         while True:
             error = answer if isinstance(answer, ErrorCode) else await answer
-            if error is not ErrorCode.CONCURRENT_TRANSACTIONS or clock.monotonic() + backoff > give_up:
+            if error is not ErrorCode.CONCURRENT_TRANSACTIONS or now() + backoff > give_up:
                 return dict.fromkeys(partitions, error)
             await asyncio.sleep(backoff)
             answer = self.add(transactional_id, producer, partitions, EPOCH_PER_TRANSACTION)
