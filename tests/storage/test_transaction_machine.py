@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from pathlib import Path
+from random import Random
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from headrace.storage.config import LogConfig
 from headrace.storage.log import Log
 from headrace.wire.control import encode_marker
 from tests.storage.builders import NOW, append, batch, crash, idempotent, new_log
+from tests.storage.power import PowerFs
 from tests.storage.transaction_model import Entry, Readable, read_committed, readable
 
 CONFIG = LogConfig(segment_bytes=700, index_interval_bytes=150, retention_ms=-1)
@@ -28,7 +30,8 @@ class TransactionMachine(RuleBasedStateMachine):
         super().__init__()
         self.root = Path(tempfile.mkdtemp())
         self.path = self.root / "t-0"
-        self.log: Log = new_log(self.path, CONFIG)
+        self.fs = PowerFs()
+        self.log: Log = new_log(self.path, CONFIG, fs=self.fs)
         self.entries: list[Entry] = []
         self.flushed = 0
 
@@ -89,24 +92,21 @@ class TransactionMachine(RuleBasedStateMachine):
         crash(self.log)
         self._open()
 
-    @rule(where=st.floats(0, 1), torn=st.binary(max_size=80))
-    def lose_power(self, where: float, torn: bytes) -> None:
-        """Bytes that were not flushed are lost, from any one on; an index file may have a torn end."""
+    @rule(seed=st.integers(0, 1000), torn=st.binary(max_size=80))
+    def lose_power(self, seed: int, torn: bytes) -> None:
+        """Bytes that were not synced are lost, from any one on; an index file may have a torn end."""
         crash(self.log)
-        active = max(self.path.glob("*.log"))
-        kept = sum(entry.last_offset < self.flushed for entry in self.entries)
-        base = int(active.stem)
-        sound = [e for e in self.entries[:kept] if e.first_offset >= base]
-        size, start = active.stat().st_size, self._position_after(sound, active)
-        cut = start + int((size - start) * where)
-        with active.open("r+b") as file:
-            file.truncate(cut)
-        index = active.with_suffix(".txnindex")
-        if index.exists() and torn:
+        self.fs.lose_power(self.path, Random(seed))
+        index = max(self.path.glob("*.log"), default=self.path).with_suffix(".txnindex")
+        if index.exists():
             index.write_bytes(index.read_bytes() + torn)
+        kept = sum(entry.last_offset < self.flushed for entry in self.entries)
         self._open()
         self._forget_from(self.log.log_end_offset)
-        assert len(self.entries) >= kept
+        if self.log.size == 0:
+            # What is left ends before the log's start, so that the log begins anew there.
+            self.entries = self.entries[:kept] if self.log.log_start_offset == 0 else []
+        assert len(self.entries) >= kept or self.log.size == 0
 
     @rule(where=st.floats(0, 1))
     def damage_an_index(self, where: float) -> None:
@@ -184,21 +184,14 @@ class TransactionMachine(RuleBasedStateMachine):
         first, last = appended.first_offset, appended.last_offset  # type: ignore[attr-defined]
         self.entries.append(Entry(first, last, producer, producer > 0, commit))
 
-    def _position_after(self, sound: list[Entry], active: Path) -> int:
-        if not sound:
-            return 0
-        data = active.read_bytes()
-        position = 0
-        for _ in sound:
-            position += 12 + int.from_bytes(data[position + 8 : position + 12], "big")
-        return position
-
     def _forget_from(self, end: int) -> None:
         self.entries = [entry for entry in self.entries if entry.last_offset < end]
 
     def _open(self, clean: bool = False) -> None:
         start = self.log.log_start_offset
-        self.log = new_log(self.path, CONFIG, clean=clean, recovery_point=self.flushed, log_start_offset=start)
+        self.log = new_log(
+            self.path, CONFIG, fs=self.fs, clean=clean, recovery_point=self.flushed, log_start_offset=start
+        )
 
 
 TransactionMachine.TestCase.settings = settings(
