@@ -42,7 +42,10 @@ class ExternalWorker(Worker):
         with self._process as process:
             assert process.stdout is not None and process.stderr is not None
             for line in process.stdout:
-                self.recorder.add(json.loads(line))
+                event = json.loads(line)
+                self.recorder.add(event)
+                if event["type"] == "ok":
+                    self.ready.set()
             complaint = process.stderr.read()
             if process.wait(END_WITHIN_S):
                 raise RuntimeError(f"{self.label} ended with exit code {process.returncode}: {complaint[-500:]}")

@@ -57,7 +57,7 @@ class Nemesis(threading.Thread):
 
     def run(self) -> None:
         try:
-            while not self._stopping.wait(self.random.uniform(0.5, 2.0)):
+            while not self._stopping.wait(self.random.uniform(0.5, 3.0)):
                 fault = self.random.choice(self.faults)
                 identity = self.recorder.invoke("nemesis", "fault", what=fault.value)
                 self._actions()[fault]()
@@ -68,7 +68,8 @@ class Nemesis(threading.Thread):
 
     def stop(self) -> None:
         self._stopping.set()
-        self.join()
+        if self.is_alive():
+            self.join()
         if self.network is not None:
             self.network.heal()
 

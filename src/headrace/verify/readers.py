@@ -31,6 +31,7 @@ class Reader(Worker):
 
     def work(self) -> None:
         session = 0
+        self.ready.set()
         while not self.stopping.is_set():
             session += 1
             self._read(f"{self.label}/{session}")

@@ -26,6 +26,8 @@ from headrace.verify.writers import PlainProducer, TransactionalWriter
 from headrace.wire.messages.end_txn import EndTxnRequest
 
 JOIN_WITHIN_S = 120.0
+READY_WITHIN_S = 30.0
+"""What does not work at all by then will be told by the verdict, or by its absence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,8 @@ class Plan:
     worker_command: str | None = None
     """The program for transactional workers; without one they are librdkafka's, in this process."""
     properties: Mapping[str, Any] = field(default_factory=dict)
+    takeover_share: float = 0.04
+    """How often a transactional writer is taken over by a successor in the middle of a transaction."""
     history: Path | None = None
     keep_topics: bool = False
 
@@ -78,6 +82,7 @@ def run(plan: Plan, target: Target | None = None, progress: Progress = lambda _w
         name,
         plan.seed,
         plan.properties,
+        takeover_share=plan.takeover_share,
     )
     try:
         with _topics(plan, direct):
@@ -115,21 +120,30 @@ def _workers(plan: Plan, stage: Stage) -> list[Worker]:
 def _work(plan: Plan, workers: list[Worker], nemesis: Nemesis, recorder: Recorder, progress: Progress) -> None:
     for worker in workers:
         worker.start()
-    if plan.faults:
-        nemesis.start()
     try:
+        progress("waiting for the first results", 0)
+        _wait_ready(workers)
+        if plan.faults:
+            nemesis.start()
         deadline = time.monotonic() + plan.seconds
         while (left := deadline - time.monotonic()) > 0 and not any(worker.failure for worker in workers):
             progress(f"{left:.0f} s left", len(recorder.events))
             time.sleep(min(0.5, left))
     finally:
-        if plan.faults:
-            nemesis.stop()
+        nemesis.stop()
         progress("healing", len(recorder.events))
         _join(workers)
     for one in (nemesis, *workers):
         if one.failure is not None:
             raise one.failure
+
+
+def _wait_ready(workers: list[Worker]) -> None:
+    deadline = time.monotonic() + READY_WITHIN_S
+    for worker in workers:
+        while not worker.ready.wait(0.05):
+            if worker.failure is not None or time.monotonic() > deadline:
+                return
 
 
 def _join(workers: list[Worker]) -> None:

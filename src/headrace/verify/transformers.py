@@ -112,6 +112,7 @@ class OffsetWatcher(SessionWorker):
         consumer = self.consumer(self.stage.group, IN_GROUP)
         while not self.stopping.is_set():
             ask_committed(self, consumer)
+            self.ready.set()
             self.stopping.wait(0.5)
         consumer.close()
 

@@ -47,6 +47,8 @@ class Worker(threading.Thread):
         self.recorder = stage.recorder
         self.random = random.Random(f"{stage.seed}/{name}")  # noqa: S311 (repeatable, not secret)
         self.stopping = threading.Event()
+        self.ready = threading.Event()
+        """Set once something has worked, so that faults meet a cluster at work and not one that is still waking up."""
         self.failure: BaseException | None = None
         self._values = 0
 

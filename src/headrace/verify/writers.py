@@ -17,21 +17,29 @@ class PlainProducer(Worker):
     """Sends records one after the other without waiting, each exactly once as far as the application is concerned."""
 
     def work(self) -> None:
-        producer = self.producer(PRODUCING)
+        session = 0
+        while not self.stopping.is_set():
+            session += 1
+            producer = self.producer(PRODUCING)
+            # After a fatal error a client is of no use, and says so at the next call.
+            with contextlib.suppress(*client_errors()):
+                self._produce(producer, f"{self.label}/{session}")
+            discard(producer)
+
+    def _produce(self, producer: Producer, session: str) -> None:
         for partition in range(self.stage.partitions):
             # A log takes any sequence number from a producer that it does not know. When the first of two batches under way has to
             # be sent again, Kafka takes the second, calls the first a duplicate of it, and librdkafka reports it as delivered.
-            self._send(producer, partition)
+            self._send(producer, session, partition)
             producer.flush(CALL_TIMEOUT_S)
+        self.ready.set()
         while not self.stopping.is_set():
-            self._send(producer, self.random.randrange(self.stage.partitions))
+            self._send(producer, session, self.random.randrange(self.stage.partitions))
             producer.poll(0)
             self.rest()
         producer.flush(CALL_TIMEOUT_S)
-        discard(producer)
 
-    def _send(self, producer: Producer, partition: int) -> None:
-        session = f"{self.label}/1"
+    def _send(self, producer: Producer, session: str, partition: int) -> None:
         self.send(producer, self.stage.source, partition, producer=self.label, session=session, txn=None)
 
 
@@ -108,6 +116,7 @@ class Session:
         fields = {"txn": txn, "commit": commit, **self._owner()}
         call = self.producer.commit_transaction if commit else self.producer.abort_transaction
         if self._note("end", fields, lambda: call(CALL_TIMEOUT_S)):
+            self.worker.ready.set()
             return True
         if commit and self.must_abort:
             self.end(txn, commit=False)

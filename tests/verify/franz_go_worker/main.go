@@ -155,6 +155,9 @@ func (w *worker) open(more ...kgo.Opt) *session {
 	_, _, err = s.client.ProducerID(ctx)
 	w.end(id, err, nil)
 	s.usable = err == nil
+	if err != nil {
+		time.Sleep(200 * time.Millisecond)
+	}
 	return s
 }
 
