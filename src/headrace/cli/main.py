@@ -21,6 +21,7 @@ from headrace.cli.commands import (
     group,
     produce,
     topic,
+    transactions,
     verify,
     version,
 )
@@ -43,6 +44,7 @@ for module in (broker, produce, consume, bench, verify, demo, version, completio
     module.register(app)
 app.add_typer(topic.app, name="topic")
 app.add_typer(group.app, name="group")
+app.add_typer(transactions.app, name="transactions")
 app.add_typer(config.app, name="config")
 app.add_typer(context.app, name="context")
 

@@ -269,14 +269,14 @@ def delete(
         say(f"Deleted topic {name}" if name in wanted else f"There is no topic {name}")
 
 
-def confirm(question: str, yes: bool) -> None:
+def confirm(question: str, yes: bool, deed: str = "This deletes data") -> None:
     """Ask on a terminal; elsewhere nobody can answer, so insist on --yes."""
     if yes:
         return
     if not sys.stdin.isatty():
-        raise UsageMistake("This deletes data and nobody is here to confirm it", "Pass --yes")
+        raise UsageMistake(f"{deed} and nobody is here to confirm it", "Pass --yes")
     if not typer.confirm(question, err=True):
-        raise CliError("Nothing was deleted")
+        raise CliError("Nothing was done")
 
 
 def _ranges(cluster: Cluster, topics: dict[str, Any]) -> dict[tuple[str, int], tuple[int, int]]:
