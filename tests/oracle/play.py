@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from tests.oracle.differences import DIFFERENCES, Difference
 from tests.oracle.script import Exchange, Script
-from tests.oracle.scripts import admin, fetching, frames, groups, producing, topics
+from tests.oracle.scripts import admin, fetching, frames, groups, producing, topics, transactions
 
 GOLDEN = Path(__file__).parent / "golden"
 STANDARD = {
@@ -40,6 +40,7 @@ PROFILES = {
     ),
     "auto-creation": Profile({**STANDARD, "auto.create.topics.enable": "true"}, topics.AUTO_CREATION_SCRIPTS),
     "groups": Profile({**STANDARD, **groups.SETTINGS}, groups.SCRIPTS, groups.prepare),
+    "transactions": Profile({**STANDARD, **transactions.SETTINGS}, transactions.SCRIPTS, transactions.prepare),
 }
 
 

@@ -26,7 +26,7 @@ def handle(
     broker: Broker, request: DescribeTransactionsRequest, context: RequestContext
 ) -> DescribeTransactionsResponse:
     return DescribeTransactionsResponse(
-        transaction_states=[_describe(broker, each) for each in dict.fromkeys(request.transactional_ids)]
+        transaction_states=[_describe(broker, each) for each in request.transactional_ids]
     )
 
 
