@@ -41,6 +41,8 @@ FRANZ_GO = CACHE / f"franz-go-{FRANZ_GO_VERSION}"
 FRANZ_GO_TEST_BINARY = FRANZ_GO / "kgo.test"
 FRANZ_GO_CLIENT = CACHE / "bin" / "franz-go-client"
 FRANZ_GO_CLIENT_SOURCE = PROJECT / "tests" / "clients" / "franz_go"
+FRANZ_GO_WORKER = CACHE / "bin" / "franz-go-worker"
+FRANZ_GO_WORKER_SOURCE = PROJECT / "tests" / "verify" / "franz_go_worker"
 KAFKAJS_VERSION = "2.2.4"
 KAFKAJS = CACHE / "kafkajs"
 
@@ -140,6 +142,21 @@ def _franz_go_client_present() -> bool:
     return FRANZ_GO_CLIENT.exists() and FRANZ_GO_CLIENT.stat().st_mtime >= source.stat().st_mtime
 
 
+def install_franz_go_worker() -> None:
+    """Transactional workers of the history checker on franz-go."""
+    if _franz_go_worker_present():
+        return
+    _require("go", "franz-go needs Go 1.26 or newer (go.dev, or Debian's golang)")
+    FRANZ_GO_WORKER.parent.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["nice", "go", "build", "-o", str(FRANZ_GO_WORKER), "."], cwd=FRANZ_GO_WORKER_SOURCE, check=True)
+
+
+def _franz_go_worker_present() -> bool:
+    sources = FRANZ_GO_WORKER_SOURCE.glob("*.go")
+    newest = max(source.stat().st_mtime for source in sources)
+    return FRANZ_GO_WORKER.exists() and FRANZ_GO_WORKER.stat().st_mtime >= newest
+
+
 def install_kafkajs() -> None:
     if _kafkajs_present():
         return
@@ -203,6 +220,7 @@ PEERS: dict[str, Peer] = {
         Peer("kafka-python", lambda: (KAFKA_PYTHON / "test").exists(), install_kafka_python),
         Peer("franz-go", lambda: FRANZ_GO_TEST_BINARY.exists(), install_franz_go),
         Peer("franz-go-client", _franz_go_client_present, install_franz_go_client),
+        Peer("franz-go-worker", _franz_go_worker_present, install_franz_go_worker),
         Peer("kafkajs", _kafkajs_present, install_kafkajs),
         Peer("kcat", lambda: shutil.which("kcat") is not None, install_kcat),
     )
