@@ -182,6 +182,19 @@ def test_a_long_poll_waits_for_the_end_of_the_transaction(
     assert 0.4 < seconds < 7 and size >= 500
 
 
+def test_a_topic_with_a_compression_of_its_own(
+    server: LocalBroker, client: RawClient, topic: str, producer: TransactionalClient
+) -> None:
+    """Batches wait for a thread there, and are looked at once more when their turn has come."""
+    packed = server.create_topic(f"{topic}-gzip", 1, compression_type="gzip")
+    for number in range(4):
+        producer.write(packed, b"x" * 1000, b"y" * 1000)
+        producer.write(packed, b"z")
+        assert producer.end(number % 2 == 0) == 0
+        wait_until(lambda number=number: latest(client, packed) == 4 * (number + 1))
+    assert [first for _, first in aborted(client, packed)] == [4, 12]
+
+
 # Offsets
 
 

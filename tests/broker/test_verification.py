@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from headrace.broker.verification import Verifications, client_error
+from headrace.replica.recompression import Recompression
+from headrace.storage.config import LogConfig
 from headrace.storage.errors import AppendError
+from headrace.storage.log import Appended
 from headrace.storage.producer_entry import BatchMetadata, ProducerEntry
 from headrace.storage.producers import Producers
 from headrace.wire.batch_header import BatchHeader, read_header
@@ -115,3 +121,45 @@ def test_what_producers_hear() -> None:
     assert client_error(ErrorCode.PRODUCER_FENCED, True) is ErrorCode.INVALID_PRODUCER_EPOCH
     assert client_error(ErrorCode.TRANSACTION_ABORTABLE, False) is ErrorCode.INVALID_TXN_STATE
     assert client_error(ErrorCode.TRANSACTION_ABORTABLE, True) is ErrorCode.TRANSACTION_ABORTABLE
+
+
+class LaterExecutor(Executor):
+    """Does its work when told to."""
+
+    def __init__(self) -> None:
+        self.work: list[Callable[[], None]] = []
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        self.work.append(lambda: future.set_result(function(*arguments, **options)))
+        return future
+
+
+def test_a_marker_while_the_batch_is_being_compressed_shuts_it_out(
+    partition: Any, verifications: Verifications
+) -> None:
+    sent = batch(b"x", is_transactional=True, producer_id=PRODUCER, producer_epoch=0, base_sequence=0)
+    guard = verifications.begin(partition, PRODUCER, 0, 0, adds=False)
+
+    def append(_: memoryview, __: int, check: Callable[[], None] | None) -> Appended:
+        assert check is not None
+        check()
+        raise AssertionError("the batch was let in")
+
+    async def run() -> None:
+        threads = LaterExecutor()
+        recompression = Recompression(threads, append)
+        appended = recompression.append(
+            memoryview(sent),
+            1_700_000_000_000,
+            LogConfig(compression_type="gzip"),
+            lambda: verifications.check(partition, PRODUCER, 0, guard),
+        )
+        verifications.on_marker(partition, PRODUCER, 0)
+        threads.work[0]()
+        assert isinstance(appended, asyncio.Future)
+        with pytest.raises(AppendError) as caught:
+            await appended
+        assert caught.value.error_code is ErrorCode.INVALID_TXN_STATE
+
+    asyncio.run(run())

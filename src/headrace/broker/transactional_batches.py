@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
-from headrace.broker.verification import Guard, client_error
+from headrace.broker.verification import Guard, client_error, is_open
 from headrace.storage.errors import AppendError
+from headrace.storage.log import Appended
 from headrace.wire.batch_header import HEADER_SIZE, BatchHeader, read_header
 from headrace.wire.errors import ErrorCode, WireError
 from headrace.wire.messages.produce import ProduceRequest
@@ -32,7 +34,7 @@ class Unverified(AppendError):
 
 
 class TransactionalBatches:
-    """`find` them, `verify` them, then `check` each one right before it is appended."""
+    """`find` them, `verify` them, then `append` each of them."""
 
     def __init__(self, broker: Broker, request: ProduceRequest, version: int) -> None:
         self._broker = broker
@@ -107,21 +109,37 @@ class TransactionalBatches:
             return Unverified(code, "the partition was not added to the transaction")
         return Unverified(code, code.message)
 
-    def check(self, partition: Partition, records: memoryview) -> None:
-        """Raise what the batch is refused with."""
+    def append(self, partition: Partition, records: memoryview, now_ms: int) -> Appended | asyncio.Future[Appended]:
+        """As `Partition.append`, of what the coordinator has let in and while its answer holds."""
         refused = self._refused.get(partition)
         if refused is not None:
             raise refused
         header = _transactional_header(records)
-        if header is not None:
-            verifications = self._broker.verifications
-            verifications.check(partition, header.producer_id, header.producer_epoch, self._guards.get(partition))
-            verifications.check_sequence(partition, header)
-
-    def on_appended(self, partition: Partition) -> None:
-        """The transaction has begun in this partition, if it had not."""
+        if header is None:
+            return partition.append(records, now_ms)
+        appended = partition.append(records, now_ms, check=lambda: self._check(partition, header))
         if partition in self._guards:
-            self._broker.verifications.on_appended(partition, self._found[0][1].producer_id)
+            self._note_begun(partition, header, appended)
+        return appended
+
+    def _check(self, partition: Partition, header: BatchHeader) -> None:
+        """Right before the batch gets its place: it may have waited for others, and a marker have come meanwhile."""
+        verifications = self._broker.verifications
+        verifications.check(partition, header.producer_id, header.producer_epoch, self._guards.get(partition))
+        verifications.check_sequence(partition, header)
+
+    def _note_begun(
+        self, partition: Partition, header: BatchHeader, appended: Appended | asyncio.Future[Appended]
+    ) -> None:
+        """The transaction has begun in this partition, or will have once the batch's turn has come."""
+        if isinstance(appended, Appended) or is_open(partition, header.producer_id, header.producer_epoch):
+            self._broker.verifications.on_appended(partition, header.producer_id)
+        else:
+            appended.add_done_callback(lambda done: self._begun_later(partition, header, done))
+
+    def _begun_later(self, partition: Partition, header: BatchHeader, done: asyncio.Future[Appended]) -> None:
+        if not done.cancelled() and done.exception() is None:
+            self._broker.verifications.on_appended(partition, header.producer_id)
 
 
 def _transactional_header(records: memoryview | None) -> BatchHeader | None:

@@ -77,7 +77,7 @@ class Verifications:
     def check_sequence(self, partition: Partition, header: BatchHeader) -> None:
         """Batches of a transaction must not overtake the one that failed to open it."""
         guard = self._guards.get((partition.topic, partition.partition, header.producer_id))
-        if guard is None:
+        if guard is None or is_open(partition, header.producer_id, header.producer_epoch):
             return
         entry = partition.log.producers.entries.get(header.producer_id)
         sequence = header.base_sequence

@@ -8,6 +8,7 @@ With one replica the high watermark is the log's end; with followers it will be 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from concurrent.futures import Executor
 from time import perf_counter
 from typing import Literal, Protocol
@@ -26,7 +27,7 @@ Origin = Literal["client", "coordinator", "replication"]
 class Waiter(Protocol):
     """Somebody who wants to know that a partition has more to read (a long poll)."""
 
-    def on_growth(self, size: int) -> None: ...
+    def on_growth(self, partition: Partition, size: int) -> None: ...
 
 
 class Directory(Protocol):
@@ -87,7 +88,8 @@ class Partition:
         self.log.config = config
         if self.recompression is None and target_codec(config) is not None:
             self.recompression = Recompression(
-                self.directory.compressors, lambda batch, now_ms: self.append(batch, now_ms, recompressed=True)
+                self.directory.compressors,
+                lambda batch, now_ms, check: self.append(batch, now_ms, check=check, recompressed=True),
             )
 
     @property
@@ -116,19 +118,22 @@ class Partition:
         origin: Origin = "client",
         transaction_version: int = 0,
         *,
+        check: Callable[[], None] | None = None,
         recompressed: bool = False,
     ) -> Appended | asyncio.Future[Appended]:
         """Append one batch. Answers at once, or with a future when the disk is slow, a flush is asked for, or the batch
         is to be compressed in another way first.
 
-        Raises AppendError for everything that Kafka reports per partition. When a future comes back, the caller must
-        leave the batch's buffer alone until it is done.
+        Raises AppendError for everything that Kafka reports per partition, or what `check` raises when the batch's turn
+        has come. When a future comes back, the caller must leave the batch's buffer alone until it is done.
         """
         if self.offline:
             raise AppendError(ErrorCode.KAFKA_STORAGE_ERROR, "the log directory of this partition is offline")
         log, writer = self.log, self.directory.writer
         if self.recompression is not None and origin == "client" and not recompressed:
-            return self.recompression.append(batch, now_ms, log.config)
+            return self.recompression.append(batch, now_ms, log.config, check)
+        if check is not None:
+            check()
         reserved = log.reserve(
             batch,
             leader_epoch=self.leader_epoch,
@@ -161,7 +166,7 @@ class Partition:
         self._unseen = ()
         if self.waiters:
             for waiter in tuple(self.waiters):
-                waiter.on_growth(size)
+                waiter.on_growth(self, size)
 
     def _note_completed(self, reservation: Reservation) -> None:
         """A marker counts for readers once the high watermark is past it, not before (a flush may still be awaited)."""
@@ -172,7 +177,7 @@ class Partition:
         """The directory failed: wake the waiters, so that they hear of it."""
         self.offline = True
         for waiter in tuple(self.waiters):
-            waiter.on_growth(1 << 31)
+            waiter.on_growth(self, 1 << 31)
 
     def _append_in_thread(self, reservation: Reservation) -> asyncio.Future[Appended]:
         future: asyncio.Future[Appended] = asyncio.get_running_loop().create_future()

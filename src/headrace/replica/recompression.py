@@ -23,7 +23,8 @@ from headrace.wire.errors import ErrorCode, WireError
 PRODUCER = "producer"
 _CODECS = {"uncompressed": Codec.NONE, **{codec.name.lower(): codec for codec in Codec if codec}}
 
-Append = Callable[[memoryview, int], "Appended | asyncio.Future[Appended]"]
+Check = Callable[[], None]
+Append = Callable[[memoryview, int, "Check | None"], "Appended | asyncio.Future[Appended]"]
 
 
 def target_codec(config: LogConfig) -> Codec | None:
@@ -55,15 +56,17 @@ class Recompression:
     def __init__(self, threads: Executor, append: Append) -> None:
         self._threads = threads
         self._append = append
-        self._waiting: deque[tuple[asyncio.Future[memoryview], int, asyncio.Future[Appended]]] = deque()
+        self._waiting: deque[tuple[asyncio.Future[memoryview], int, Check | None, asyncio.Future[Appended]]] = deque()
 
-    def append(self, batch: memoryview, now_ms: int, config: LogConfig) -> Appended | asyncio.Future[Appended]:
+    def append(
+        self, batch: memoryview, now_ms: int, config: LogConfig, check: Check | None = None
+    ) -> Appended | asyncio.Future[Appended]:
         """Like `Partition.append`, of a batch that a client sent."""
         header = validation.read_one_batch(batch)
         codec = target_codec(config)
         if codec is None or header.codec == codec:
             if not self._waiting:
-                return self._append(batch, now_ms)
+                return self._append(batch, now_ms, check)
             ready: asyncio.Future[memoryview] = asyncio.get_running_loop().create_future()
             ready.set_result(batch)
         else:
@@ -72,16 +75,16 @@ class Recompression:
                 self._threads, lambda: memoryview(recompress(batch, codec, _level(config, codec)))
             )
         appended: asyncio.Future[Appended] = asyncio.get_running_loop().create_future()
-        self._waiting.append((ready, now_ms, appended))
+        self._waiting.append((ready, now_ms, check, appended))
         ready.add_done_callback(self._advance)
         return appended
 
     def _advance(self, _: asyncio.Future[memoryview]) -> None:
         """Appends what is ready, as long as it is the next."""
         while self._waiting and self._waiting[0][0].done():
-            ready, now_ms, answer = self._waiting.popleft()
+            ready, now_ms, check, answer = self._waiting.popleft()
             try:
-                appended = self._append(ready.result(), now_ms)
+                appended = self._append(ready.result(), now_ms, check)
             except AppendError as error:
                 if not answer.done():
                     answer.set_exception(error)

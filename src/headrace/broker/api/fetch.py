@@ -40,6 +40,7 @@ TOPIC_IDS = 13
 READ_COMMITTED = 1
 NO_EPOCH = -1
 MAX_WAIT_MS = 2**31 - 1
+UNKNOWN_GROWTH = 2**31
 _OFFSET_AND_LENGTH = struct.Struct(">qi")
 _LAST_DELTA = struct.Struct(">i")
 _LAST_DELTA_AT = 23
@@ -99,7 +100,7 @@ class Reading:
         self.conclusive = False
         """Something must be told now, however little was read: an error."""
         self.grown = 0
-        self.stable: list[tuple[Partition, int]] | None = None
+        self.stable: dict[Partition, int] | None = None
         """For read_committed: the last stable offsets beyond which there would be news."""
         self.over = False
         """Waiting has come to its end, by time or because the broker stops."""
@@ -213,9 +214,12 @@ class Reading:
     async def _grow(self, partitions: list[Partition]) -> None:
         """Wait for news, and read."""
         self.wakeup = asyncio.get_running_loop().create_future()
-        self.grown = self.size
+        if self.stable is None:
+            self.grown = self.size
         if self.request.isolation_level == READ_COMMITTED:
-            self.stable = [(partition, partition.last_stable_offset) for partition in partitions]
+            self.stable = {partition: partition.last_stable_offset for partition in partitions}
+            if any(stable != partition.high_watermark for partition, stable in self.stable.items()):
+                self.grown = UNKNOWN_GROWTH  # what waits for the end of a transaction, however much that is
         if not self.over:
             await self.wakeup
         try:
@@ -223,14 +227,13 @@ class Reading:
         except BlockingIOError:
             await self.broker.run_reader(self.read, False)
 
-    def on_growth(self, size: int) -> None:
+    def on_growth(self, partition: Partition, size: int) -> None:
         """A partition has more. Waking a task takes a turn of the loop, which lets more arrive meanwhile."""
         self.grown += size
-        if self.stable is not None:
-            if size >= 1 << 31 or any(partition.last_stable_offset != known for partition, known in self.stable):
+        if self.grown >= self.request.min_bytes:
+            stable = self.stable
+            if stable is None or size >= UNKNOWN_GROWTH or partition.last_stable_offset != stable.get(partition):
                 self._wake()
-        elif self.grown >= self.request.min_bytes:
-            self._wake()
 
     def stop_waiting(self) -> None:
         """The time is over, or the broker shuts down: answer with what there is."""

@@ -135,15 +135,14 @@ def _append(
             attributes = records[ATTRIBUTES_AT]
             if attributes & TRANSACTIONAL or version < ZSTD_FROM:
                 _check_attributes(attributes, version, batches is not None)
-        if batches is not None:
-            batches.check(partition, records)
-        appended = partition.append(records, now_ms)
+        if batches is None:
+            appended = partition.append(records, now_ms)
+        else:
+            appended = batches.append(partition, records, now_ms)
     except AppendError as error:
         meters.failed_produce_requests += 1
         return _error(data.index, error, partition)
     meters.bytes_in += len(records)
-    if batches is not None:
-        batches.on_appended(partition)
     if isinstance(appended, Appended):
         return _success(data.index, appended)
     return asyncio.ensure_future(_append_later(partition, data.index, appended))
