@@ -272,7 +272,12 @@ class Segment:
             self._load_max_timestamp()
         if self.max_timestamp >= 0:
             return self.max_timestamp
-        return self.folder.fs.stat(self.log.path).st_mtime_ns // 1_000_000
+        # Through the open file: its name may be changing.
+        fd = self.folder.files.pin(self.log)
+        try:
+            return self.folder.fs.fstat(fd).st_mtime_ns // 1_000_000
+        finally:
+            self.folder.files.unpin(self.log)
 
     def _load_max_timestamp(self) -> None:
         """From the last entry of the time index, which a finished segment ends with."""
