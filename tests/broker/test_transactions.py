@@ -15,7 +15,7 @@ from headrace.wire.messages.describe_producers import DescribeProducersRequest, 
 from headrace.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from headrace.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from headrace.wire.messages.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic, WriteTxnMarkersRequest
-from tests.broker.raw import RawClient, batch
+from tests.broker.raw import RawClient, batch, fetch_request
 from tests.broker.transactional_client import TransactionalClient
 
 READ_COMMITTED = 1
@@ -180,6 +180,20 @@ def test_a_long_poll_waits_for_the_end_of_the_transaction(
     reader.join(10)
     ((seconds, size),) = answers
     assert 0.4 < seconds < 7 and size >= 500
+
+
+def test_a_long_poll_counts_what_the_end_sets_free(
+    server: LocalBroker, client: RawClient, topic: str, producer: TransactionalClient
+) -> None:
+    producer.write(topic, b"x" * 1000)
+    with RawClient(server.port) as other:
+        wanted = fetch_request(topic, 0, isolation_level=READ_COMMITTED, max_wait_ms=8000, min_bytes=500)
+        other.send(wanted, 12)
+        time.sleep(0.2)
+        began = time.monotonic()
+        assert producer.end(True) == 0
+        data = other.receive().responses[0].partitions[0]
+        assert len(data.records) > 1000 and time.monotonic() - began < 5, "the marker alone is smaller than min_bytes"
 
 
 def test_a_topic_with_a_compression_of_its_own(
