@@ -21,10 +21,13 @@ from tests.storage.transaction_model import Entry, Readable, read_committed, rea
 
 CONFIG = LogConfig(segment_bytes=700, index_interval_bytes=150, retention_ms=-1)
 PRODUCERS = st.integers(1, 4)
+STEPS = st.tuples(st.sampled_from(["plain", "records", "records", "abort", "abort", "commit"]), PRODUCERS)
+# Mostly near the end: a log that is cut to nothing every time shows little.
+NEAR_THE_END = st.floats(0, 1).map(lambda where: 1 - where**3)
 
 
 class TransactionMachine(RuleBasedStateMachine):
-    """Producers 1 to 4 write in transactions or not; 0 stands for clients without an id."""
+    """Producers 1 to 4 write in transactions, others without an id between them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,17 +44,18 @@ class TransactionMachine(RuleBasedStateMachine):
 
     # What producers and coordinators do.
 
-    @rule(count=st.integers(1, 3), size=st.integers(1, 120))
-    def write_plain(self, count: int, size: int) -> None:
-        self._note(append(self.log, batch(count, size=size)))
-
-    @rule(producer=PRODUCERS, count=st.integers(1, 3), size=st.integers(1, 120))
-    def write_in_transaction(self, producer: int, count: int, size: int) -> None:
-        self._note(append(self.log, self._batch(producer, count, size)), producer)
-
-    @rule(producer=PRODUCERS, commit=st.booleans())
-    def end(self, producer: int, commit: bool) -> None:
-        self._note(append(self.log, self._marker(producer, commit), origin="coordinator"), producer, commit)
+    @rule(steps=st.lists(STEPS, min_size=8, max_size=30), size=st.integers(1, 120), flush_after=st.integers(0, 12))
+    def write(self, steps: list[tuple[str, int]], size: int, flush_after: int) -> None:
+        for number, (step, producer) in enumerate(steps):
+            if number == flush_after:
+                self.flush()
+            if step == "plain":
+                self._note(append(self.log, batch(producer, size=size)))
+            elif step == "records":
+                self._note(append(self.log, self._batch(producer, 1 + size % 3, size)), producer)
+            else:
+                commit = step == "commit"
+                self._note(append(self.log, self._marker(producer, commit), origin="coordinator"), producer, commit)
 
     @rule(producer=PRODUCERS, commit=st.booleans())
     def write_that_fails(self, producer: int, commit: bool) -> None:
@@ -69,7 +73,6 @@ class TransactionMachine(RuleBasedStateMachine):
 
     # What happens to the log.
 
-    @rule()
     def flush(self) -> None:
         self.log.flush(NOW)
         self.flushed = self.log.recovery_point
@@ -122,7 +125,7 @@ class TransactionMachine(RuleBasedStateMachine):
         self._open(clean=True)
 
     @precondition(lambda self: self.log.log_end_offset > self.log.log_start_offset)
-    @rule(where=st.floats(0, 1))
+    @rule(where=NEAR_THE_END)
     def truncate(self, where: float) -> None:
         """A follower's log is cut from the end."""
         start, end = self.log.log_start_offset, self.log.log_end_offset
@@ -195,8 +198,8 @@ class TransactionMachine(RuleBasedStateMachine):
 
 
 TransactionMachine.TestCase.settings = settings(
-    max_examples=60,
-    stateful_step_count=25,
+    max_examples=50,
+    stateful_step_count=12,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
