@@ -108,7 +108,7 @@ def test_an_input_that_was_skipped(history: Notebook) -> None:
     history.send("a", 0)
     history.final(("in/0", 0, "a"))
     history.committed(in_0=1)
-    assert history.kinds() == ["lost write"]
+    assert history.kinds() == ["skipped input"]
 
 
 def test_an_input_that_is_still_to_do(history: Notebook) -> None:

@@ -64,3 +64,18 @@ def test_a_lost_plain_write_is_no_part_of_it() -> None:
     lost.send("plain", 5, session="p/1", partition="in/1")
     events = [{**event, "time": event["time"] - 10, "id": f"x{event['id']}"} for event in lost.events]
     assert [anomaly.kind.value for anomaly in check(events + history.events).broken] == ["lost write"]
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_only_what_a_late_end_can_do_is_labelled(commit: bool) -> None:
+    """A late commit cannot lose a committed transaction; a late abort can."""
+    history = Notebook()
+    history.init("w/1")
+    first = transaction(history, "w/1#1", offset=0)
+    received = len(history.events) + 1
+    history.finish("w/1#1")
+    transaction(history, "w/1#2", offset=2)
+    history.did("network", "late", producer="w", version=1, received=received, commit=commit)
+    history.finish("w/1#2")
+    history.final(("in/0", 0, first))
+    assert history.kinds() == (["lost write"] if commit else [])

@@ -25,7 +25,7 @@ BUGS: list[tuple[Bug, Plan, set[Kind]]] = [
     (planted_bugs.names_no_aborted_transactions, SHORT, {Kind.ABORTED_READ}),
     (planted_bugs.aborts_one_partition_of_a_commit, SHORT, {Kind.TORN_TRANSACTION}),
     (planted_bugs.loses_a_partition_of_a_transaction, SHORT, {Kind.HANGING_TRANSACTION}),
-    (planted_bugs.commits_offsets_of_aborted_transactions, TRANSFORMING, {Kind.LOST_WRITE}),
+    (planted_bugs.commits_offsets_of_aborted_transactions, TRANSFORMING, {Kind.SKIPPED_INPUT}),
     (planted_bugs.leaves_out_offsets, TRANSFORMING, {Kind.OFFSET_WENT_BACK, Kind.TORN_TRANSACTION}),
     (planted_bugs.fences_nobody, replace(OFTEN, takeover_share=0.3), {Kind.WRITE_AFTER_FENCING}),
 ]

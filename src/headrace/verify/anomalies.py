@@ -11,6 +11,7 @@ class Kind(enum.StrEnum):
 
     LOST_WRITE = "lost write"
     DUPLICATE = "duplicate"
+    SKIPPED_INPUT = "skipped input"
     PHANTOM = "phantom record"
     MOVED_RECORD = "moved record"
     REORDERED_WRITE = "reordered write"
@@ -27,6 +28,7 @@ class Kind(enum.StrEnum):
 MEANING = {
     Kind.LOST_WRITE: "acknowledged, committed or read before, and not there at the end",
     Kind.DUPLICATE: "one write in the log twice, or one input transformed twice",
+    Kind.SKIPPED_INPUT: "an input below its group's committed offset without an output",
     Kind.PHANTOM: "a record that nobody wrote",
     Kind.MOVED_RECORD: "one record at two offsets, or two records at one offset",
     Kind.REORDERED_WRITE: "acknowledged writes of one producer in another order than sent",

@@ -112,7 +112,7 @@ def transformed_once(evidence: Evidence) -> Iterator[Anomaly]:
                 if (partition, offset) not in outputs:
                     tried = attempts.get((partition, offset))
                     yield Anomaly(
-                        Kind.LOST_WRITE,
+                        Kind.SKIPPED_INPUT,
                         f"{value} at {partition}@{offset} is below the committed {end}, without an output",
                         tried.get("txn") if tried else None,
                     )

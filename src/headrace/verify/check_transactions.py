@@ -105,8 +105,10 @@ def hanging_transactions(evidence: Evidence) -> Iterator[Anomaly]:
         yield Anomaly(Kind.HANGING_TRANSACTION, f"{where} behind its end")
 
 
-_BY_LATE_COMMIT = frozenset((Kind.ABORTED_READ, Kind.DIRTY_READ, Kind.TORN_TRANSACTION, Kind.DUPLICATE))
-_BY_LATE_ABORT = frozenset((Kind.LOST_WRITE, Kind.TORN_TRANSACTION, Kind.OFFSET_WENT_BACK))
+# Either end splits the transaction that it meets: records without their offsets, or offsets without their records.
+_SPLIT = (Kind.TORN_TRANSACTION, Kind.DUPLICATE, Kind.SKIPPED_INPUT)
+_BY_LATE_COMMIT = frozenset((*_SPLIT, Kind.ABORTED_READ, Kind.DIRTY_READ))
+_BY_LATE_ABORT = frozenset((*_SPLIT, Kind.LOST_WRITE, Kind.OFFSET_WENT_BACK))
 
 
 def is_known_flaw(evidence: Evidence, anomaly: Anomaly) -> bool:
