@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 from confluent_kafka import OFFSET_BEGINNING, TopicPartition
 
 from headrace.testing import BrokerProcess, broker_process, wait_until
@@ -52,7 +53,11 @@ def run(
         for number in range(kills):
             wait_until(lambda: any(folder(broker).glob("*.cleaned")), timeout_s=120)
             time.sleep(rng.random() * 0.3)
+            workers = psutil.Process(broker.pid).children()
             broker.kill()
+            # Nobody may write into the folder of a broker that is to start again.
+            psutil.wait_procs(workers, timeout=10)
+            assert not any(worker.is_running() for worker in workers)
             broker.restart()
             report(f"killed {number + 1} times")
         broker.restart(log_cleaner_io_max_bytes_per_second=1e12)

@@ -140,6 +140,16 @@ class Cleaner:
             self.rounds += 1
             self.bytes_read += finished.bytes_read
             self.bytes_written += finished.bytes_written
+            log.info(
+                "compacted %s-%d up to offset %d: %d keys, %.1f MB became %.1f MB, %.1f s of CPU",
+                partition.topic,
+                partition.partition,
+                finished.first_dirty_offset,
+                finished.keys,
+                (cleanable.clean_bytes + cleanable.dirty_bytes) / 1e6,
+                finished.bytes_written / 1e6,
+                finished.cpu_seconds,
+            )
             await self._remember(partition, finished.first_dirty_offset)
         except RoundFailed as error:
             await self._failed(partition, error)

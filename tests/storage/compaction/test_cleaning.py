@@ -46,7 +46,7 @@ batches = st.tuples(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 @given(st.lists(batches, max_size=30), st.integers(1, 12), st.sampled_from([0, 5, DAY]))
 def test_ends_as_a_dictionary(
     written: list[tuple[list[tuple[bytes, bytes | None]], int, int, bool]], max_keys: int, later: int

@@ -8,6 +8,7 @@ data: it travels to the worker process as a line of JSON.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
@@ -71,7 +72,9 @@ class Finished:
     first_dirty_offset: int
     keys: int
     bytes_read: int
+    """Of the dirty part twice: once for its keys."""
     bytes_written: int
+    cpu_seconds: float
 
 
 class Round:
@@ -82,6 +85,7 @@ class Round:
         self._aborted = [AbortedTransaction(*fields) for fields in task.aborted]
         self._read = 0
         self._written = 0
+        self._began = time.process_time()
 
     def run(self) -> Iterator[Cleaned | Finished]:
         """Each segment once it is on disk, then the end."""
@@ -100,7 +104,8 @@ class Round:
             )
             for group in group_by_size(segments, task):
                 yield self._clean_group(group, batch_filter, passed)
-        yield Finished(found.last_mapped + 1, len(found.latest), self._read, self._written)
+        cpu_seconds = time.process_time() - self._began
+        yield Finished(found.last_mapped + 1, len(found.latest), self._read, self._written, cpu_seconds)
 
     def _map_keys(self) -> offset_map.OffsetMap:
         task = self._task
