@@ -61,7 +61,8 @@ def filled(path: Path, fs: MortalFs | None = None) -> Log:
         value = None if number in (5, 9) else b"%d" % number * 20
         records = [
             Record(timestamp=NOW + number, key=b"k%d" % (number % 5), value=value),
-            Record(timestamp=NOW + number, key=b"once %d" % number, value=b"x"),
+            # In the middle nothing stays, so that a segment may end up empty.
+            Record(timestamp=NOW + number, key=b"once %d" % number if number < 4 else b"often", value=b"x"),
         ]
         append(log, memoryview(encode_batch(records, producer_id=9, producer_epoch=0, base_sequence=2 * number)))
     log.roll(NOW)
