@@ -15,6 +15,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from conformance.apache_kafka import run_tool
 from headrace.testing import LocalBroker, ManualClock, broker, wait_until
 from headrace.testing.process import broker_process
 
@@ -169,6 +170,24 @@ def test_the_setting_can_change_and_is_described_as_ours(server: LocalBroker) ->
     admin = server.admin()
     described = admin.describe_configs([resource])[resource].result(10)[SETTING]
     assert (described.value, described.source) == ("comes", ConfigSource.DYNAMIC_TOPIC_CONFIG.value)
+
+
+@pytest.mark.peer("apache-kafka")
+def test_kafkas_own_tools_accept_such_a_topic(server: LocalBroker) -> None:
+    topic = topic_of(server, "seen-by-java", "java-reader")
+    entity = ["--entity-type", "topics", "--entity-name", topic]
+    configs = "kafka.admin.ConfigCommand"
+    for main_class, arguments in (
+        (configs, [*entity, "--describe"]),
+        ("org.apache.kafka.tools.TopicCommand", ["--describe", "--topic", topic]),
+        (configs, [*entity, "--alter", "--add-config", f"{SETTING}=[java-reader,other],retention.ms=3600000"]),
+        (configs, [*entity, "--describe"]),
+    ):
+        done = run_tool(main_class, "--bootstrap-server", server.bootstrap_servers, *arguments, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        if "--describe" in arguments:
+            assert f"{SETTING}=java-reader" in done.stdout
+    assert f"{SETTING}=java-reader,other" in done.stdout
 
 
 def test_segments_go_and_time_still_applies() -> None:

@@ -139,7 +139,7 @@ def _print(transaction: Transaction) -> None:
 def abort(
     cluster: Cluster,
     transactional_id: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="A transactional id whose open transaction shall end.")
+        str | None, typer.Argument(metavar="ID", help="A transactional id whose open transaction shall end.")
     ] = None,
     topic: Annotated[
         str | None,
