@@ -83,8 +83,11 @@ class Transformer(SessionWorker):
                 sends.append(session.send(txn, self.stage.sink, message.partition(), [partition, offset]))
                 offsets[partition] = offset + 1
         except client_errors():
+            session.delivered(sends)
+            session.usable = False
             return session.end(txn, commit=False) and False
-        good = session.offsets(txn, offsets, self._metadata) and session.delivered(sends)
+        noted = session.offsets(txn, offsets, self._metadata)
+        good = session.delivered(sends) and noted
         wanted = self.random.random() >= self.stage.abort_share
         return session.end(txn, commit=good and wanted) and good and wanted
 

@@ -103,10 +103,16 @@ class Session:
         )
 
     def delivered(self, sends: list[Sent]) -> bool:
-        """Wait for every answer; a transaction with an open question must not be committed."""
+        """Wait for every answer; a transaction with an open question must not be committed, and ends its session.
+
+        librdkafka takes a record that waits to be sent again for one that was never sent. When an abort throws it away, its sequence
+        numbers go to other records in the same epoch, which the broker then takes for duplicates: they are lost.
+        """
         with contextlib.suppress(*client_errors()):
             self.producer.flush(CALL_TIMEOUT_S)
-        return all(sent.outcome == OK for sent in sends)
+        good = all(sent.outcome == OK for sent in sends)
+        self.usable = self.usable and good
+        return good
 
     def end(self, txn: str, *, commit: bool) -> bool:
         """Commit or abort. True when it is known to have happened; otherwise the transaction is aborted or the session over."""
