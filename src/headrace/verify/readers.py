@@ -118,7 +118,8 @@ class FinalReader(Worker):
     def _until_the_end(self, consumer: Consumer, open_partitions: int) -> list[Any]:
         from confluent_kafka import KafkaError
 
-        records, ended = [], set()
+        records: list[Any] = []
+        ended: set[tuple[str | None, int | None]] = set()
         deadline = time.monotonic() + STABLE_WITHIN_S
         while len(ended) < open_partitions:
             if time.monotonic() > deadline:
