@@ -34,7 +34,7 @@ EXAMPLES = ("at_most_once", "at_least_once", "effectively_once", "exactly_once")
 PARTITIONS = 2
 RECORDS_PER_ROUND = 40
 LONGEST_DELAY_S = 0.01
-WORK_S = 0.002
+WORK_S = 0.004
 START_TIMEOUT_S = 60
 
 
@@ -156,7 +156,7 @@ class Crashes:
 
 def crash(bootstrap: str, example: str, rounds: int, seed: int, report: Callable[[str], object] = len) -> Outcome:
     """Kill one example `rounds` times, let it end, and count."""
-    sent = (rounds + 1) * (RECORDS_PER_ROUND + 10)
+    sent = (rounds + 1) * (RECORDS_PER_ROUND - 10)
     with tempfile.TemporaryDirectory(prefix="headrace-guarantees-") as folder:
         crashes = Crashes(bootstrap, example, seed, Path(folder))
         crashes.send(sent)
