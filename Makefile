@@ -16,8 +16,9 @@ $(STAMP): pyproject.toml requirements.lock
 	@echo "Setting up $(VENV) (first time: about a minute) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@if command -v uv >/dev/null 2>&1; then UV=uv; else $(BIN)/python -m pip install --quiet --disable-pip-version-check uv && UV=$(BIN)/uv; fi; \
-	 $$UV pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock && \
+	 $$UV pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements.lock && \
 	 $$UV pip install --quiet --python $(BIN)/python --no-deps --editable .
+	@$(BIN)/python -m compileall -q src
 	@touch $@
 
 demo: setup      ## start a broker, stream synthetic events, show a live table (ARGS="--seconds 30")

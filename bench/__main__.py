@@ -7,6 +7,7 @@ on where it stopped.
 from __future__ import annotations
 
 import argparse
+import compileall
 import hashlib
 import json
 import shutil
@@ -29,6 +30,8 @@ def main() -> None:
     options = _options()
     install.PEERS["apache-kafka"].install()
     install.PEERS["librdkafka"].install()
+    # What pip does at installation. Python itself would do it at the first start, unless PYTHONDONTWRITEBYTECODE is set.
+    compileall.compile_dir(PROJECT / "src", quiet=1)
     wanted = set(filter(None, options.only.split(",")))
     cases = [case for case in CASES if (case.name in wanted if wanted else case.quick or not options.quick)]
     targets = [Target(ApacheKafka, "Apache Kafka")]

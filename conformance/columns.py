@@ -84,7 +84,7 @@ def _cell(result: Result | None) -> str:
 
 def markdown(suite: Suite, rows: list[Row]) -> str:
     lines = [
-        f"## {suite.version.split(',')[0]}",
+        f"## {suite.title}",
         "",
         f"Headrace: {summary([row.headrace for row in rows])}. Apache Kafka: {summary([row.kafka for row in rows])}.",
         "",

@@ -33,7 +33,7 @@ RUNS: dict[str, tuple[list[str], Callable[[Figures], bool]]] = {
     "soak": (
         ["--minutes", "10"],
         lambda f: (
-            f["at_the_end"]["rss_mb"] < f["after_warm_up"]["rss_mb"] * 1.1
+            f["at_the_end"]["rss_mb"] < f["after_warm_up"]["rss_mb"] * 1.05
             and f["at_the_end"]["file_descriptors"] < f["after_warm_up"]["file_descriptors"] * 1.2
         ),
     ),

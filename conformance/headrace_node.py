@@ -15,7 +15,7 @@ class Headrace(Node):
 
     def _command(self) -> list[str]:
         # Said outright, as the properties of Apache Kafka do: clients are shown where a setting comes from.
-        advertised = {"advertised.listeners": f"PLAINTEXT://{self.bootstrap_servers}"}
-        settings = [part for key, value in (advertised | self.settings).items() for part in ("--set", f"{key}={value}")]
+        given = {"advertised.listeners": f"PLAINTEXT://{self.bootstrap_servers}", "log.dirs": str(self.data_dir)}
+        settings = [part for key, value in (given | self.settings).items() for part in ("--set", f"{key}={value}")]
         program = Path(sys.executable).parent / "headrace"
-        return [str(program), "broker", "--data-dir", str(self.data_dir), "--port", str(self.port), *settings]
+        return [str(program), "broker", "--port", str(self.port), *settings]

@@ -19,6 +19,13 @@ from typing import Self
 from conformance.cache import free_port
 
 START_TIMEOUT_S = 120.0
+DATA_DIR = "$DATA_DIR"
+"""Stands in settings for the data directory, which is known only when a node is made."""
+
+
+def placed(settings: Mapping[str, str], data_dir: Path) -> dict[str, str]:
+    """Settings with the data directory in its place."""
+    return {name: value.replace(DATA_DIR, str(data_dir)) for name, value in settings.items()}
 
 
 class Node:
@@ -35,7 +42,7 @@ class Node:
         self.port = port or free_port()
         self.bootstrap_servers = f"127.0.0.1:{self.port}"
         self.log_file = self.data_dir.parent / f"{self.data_dir.name}.{self.name}.log"
-        self.settings = dict(settings or {})
+        self.settings = placed(settings or {}, self.data_dir)
         self._process: subprocess.Popen[bytes] | None = None
 
     def prepare(self) -> None:

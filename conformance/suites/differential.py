@@ -21,6 +21,7 @@ class DifferentialSuite(Suite):
     """Units are profiles: scripts that share a broker."""
 
     name = "differential"
+    title = "Recorded requests, answer by answer"
     jobs = 1
 
     @property

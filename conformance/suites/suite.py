@@ -21,6 +21,11 @@ class Suite:
     """Of the suite and of its driver; Apache Kafka's kept column is valid for this version only."""
     jobs = 2
 
+    @property
+    def title(self) -> str:
+        """Its heading on the page."""
+        return self.version.split(",")[0]
+
     def install(self) -> None:
         raise NotImplementedError
 

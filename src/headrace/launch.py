@@ -74,6 +74,7 @@ async def _serve(properties: Mapping[str, str], announce: Callable[[Started], No
         announce(_started(broker, round((time.monotonic() - begin) * 1000)))
         await _first(stopping.wait(), broker.failed.wait())
     finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         clean = await broker.stop()
     return clean
 
@@ -102,13 +103,19 @@ async def _first(*waits: Awaitable[object]) -> None:
 def _stop_on_signals(stopping: asyncio.Event) -> None:
     loop = asyncio.get_running_loop()
 
+    def on_terminate(*_: object) -> None:
+        # Supervisors repeat it without meaning anything by it. The loop's own handler would not do: when the loop closes,
+        # that gives the signal back its deadly default before the process has ended.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        loop.call_soon_threadsafe(stopping.set)
+
     def on_interrupt() -> None:
         stopping.set()
-        # Whoever presses Ctrl-C again does not want to wait. Supervisors repeat SIGTERM without meaning anything by it.
+        # Whoever presses Ctrl-C again does not want to wait.
         loop.remove_signal_handler(signal.SIGINT)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-    loop.add_signal_handler(signal.SIGTERM, stopping.set)
+    signal.signal(signal.SIGTERM, on_terminate)
     loop.add_signal_handler(signal.SIGINT, on_interrupt)
 
 

@@ -7,6 +7,7 @@ import struct
 
 import pytest
 
+from headrace.broker.server import Broker
 from headrace.testing import LocalBroker, broker, wait_until
 from headrace.wire.errors import ErrorCode
 from headrace.wire.messages.api_versions import ApiVersionsRequest
@@ -157,3 +158,28 @@ def test_acks_0_gets_no_answer_and_an_error_closes_the_connection(server: LocalB
         client.send(produce_request("nowhere", batch(b"x"), acks=0), 9)
         with pytest.raises(Closed):
             client.receive()
+
+
+def test_a_connection_that_waits_for_memory_and_ends_is_not_kept_nor_called_in_the_place_of_the_next() -> None:
+    part = struct.pack(">i", 1_000_000) + bytes(150_000)
+    with broker(queued_max_request_bytes=100_000) as server:
+        server.create_topic("t", 1)
+        with RawClient(server.port) as first, RawClient(server.port) as second, RawClient(server.port) as third:
+            first.socket.sendall(part)
+            wait_until(lambda: server.call(lambda b: b.dispatcher.receive_memory.in_use) > 100_000)
+            second.socket.sendall(part[:70_000])
+            wait_until(lambda: server.call(lambda b: b.dispatcher.receive_memory.waiting) == 1)
+            third.send(produce_request("t", batch(b"x" * 200_000)), 9)
+            wait_until(lambda: server.call(lambda b: b.dispatcher.receive_memory.waiting) == 2)
+            port = second.socket.getsockname()[1]
+            server.call(lambda b: end_connection(b, port))
+            wait_until(lambda: server.call(lambda b: b.dispatcher.receive_memory.waiting) == 1)
+            first.socket.close()
+            assert third.receive().responses[0].partition_responses[0].error_code == ErrorCode.NONE
+
+
+def end_connection(server: Broker, port: int) -> None:
+    """What the limit on idle connections does to one from this port."""
+    for connection in server.listeners[0].connections:
+        if connection.connection_id.endswith(f":{port}"):
+            connection.close()

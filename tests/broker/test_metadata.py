@@ -6,9 +6,12 @@ import time
 
 import pytest
 
+from headrace.broker.api.metadata import prepared_topics
 from headrace.broker.nodes import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from headrace.testing import LocalBroker, broker
 from headrace.wire.errors import ErrorCode
+from headrace.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from headrace.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from headrace.wire.messages.describe_cluster import DescribeClusterRequest
 from headrace.wire.messages.describe_quorum import DescribeQuorumRequest, RequestPartitionData, RequestTopicData
 from headrace.wire.messages.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest, TopicRequest
@@ -59,6 +62,20 @@ def test_the_kept_answer_is_the_fresh_one_and_follows_changes(client: RawClient,
     assert first == again
     server.create_topic("fresh", 1)
     assert "fresh" in {topic.name for topic in client.call(MetadataRequest(topics=None), 12).topics}
+
+
+def test_what_was_prepared_for_deleted_topics_is_forgotten() -> None:
+    """Although nobody asks for all topics."""
+    with broker() as running, RawClient(running.port) as client:
+        for number in range(20):
+            topic = CreatableTopic(name=f"short-lived-{number}", num_partitions=1, replication_factor=1)
+            client.call(CreateTopicsRequest(topics=[topic]), 7)
+            assert client.call(ask(topic.name), 12).topics[0].error_code == ErrorCode.NONE
+            client.call(DeleteTopicsRequest(topics=[DeleteTopicState(name=topic.name)]), 6)
+        running.create_topic("stays", 1)
+        assert client.call(ask("stays"), 12).topics[0].error_code == ErrorCode.NONE
+        kept, topics = running.call(lambda b: (len(prepared_topics(b)), len(b.image.topics)))
+        assert kept <= 2 * topics
 
 
 def test_an_empty_list_asks_for_no_topics(client: RawClient) -> None:
@@ -194,8 +211,6 @@ def test_describe_quorum_of_another_topic(client: RawClient) -> None:
 
 def test_the_answer_for_thousands_of_topics_is_kept() -> None:
     """The first answer encodes everything, the next ones only send it."""
-    from headrace.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
-
     with broker() as running, RawClient(running.port, timeout_s=60) as client:
         topics = [CreatableTopic(name=f"t{number}", num_partitions=1, replication_factor=1) for number in range(300)]
         created = client.call(CreateTopicsRequest(topics=topics), 7)

@@ -130,9 +130,9 @@ def test_pipelined_requests_are_answered_or_not_begun(process: BrokerProcess) ->
         assert answered <= end <= 3000
 
 
-def test_two_signals_are_as_good_as_one(process: BrokerProcess) -> None:
+def test_many_signals_are_as_good_as_one(process: BrokerProcess) -> None:
     process.produce("t", [b"x"] * 100)
-    for _ in range(5):
+    while process.running:
         os.kill(process.pid, signal.SIGTERM)
     assert process.stop() == 0
     assert is_clean(process)

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
@@ -50,6 +51,33 @@ def test_people_get_a_few_lines(spawn: Spawn, tmp_path: Path) -> None:
     with urllib.request.urlopen(address, timeout=10) as answer:
         assert b"headrace_partitions" in answer.read()
     assert "Ctrl-C" in lines[3]
+
+
+def test_a_start_loads_only_what_a_broker_needs(tmp_path: Path) -> None:
+    """That is what makes it fast; the clock of a shared machine would be a poor witness."""
+    code = (
+        "import sys; from headrace.cli.main import main; "
+        "main(['broker', '--data-dir', 'd', '--port', '0', '--stop-with-stdin']); print(*sys.modules)"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+    )
+    try:
+        assert process.stderr is not None
+        assert "is ready at" in process.stderr.readline()
+        loaded = set(process.communicate(timeout=30)[0].split())
+    finally:
+        process.kill()
+    assert "headrace.broker.server" in loaded
+    for heavy in ("confluent_kafka", "prometheus_client", "pydantic", "rich", "starlette", "uvicorn"):
+        assert heavy not in loaded
+    commands = {name for name in loaded if name.startswith("headrace.cli.commands.")}
+    assert commands == {"headrace.cli.commands.broker"}
 
 
 def test_settings_from_a_file_and_from_set(spawn: Spawn, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -17,6 +18,7 @@ VALUES = sorted(f"value-{number}" for number in range(100))
 TOPICS = "org.apache.kafka.tools.TopicCommand"
 GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 CONFIGS = "kafka.admin.ConfigCommand"
+REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 
 
 def tool(bootstrap_servers: str, main_class: str, *arguments: str, stdin: str | None = None) -> str:
@@ -97,6 +99,20 @@ def test_describing_commands(bootstrap_servers: str, topic: str, command: str) -
     described = ["--describe"] if command == "LogDirsCommand" else []
     printed = tool(bootstrap_servers, f"org.apache.kafka.tools.{command}", *described)
     assert f'"{topic}-0"' in printed if described else "Produce(0): 0 to 13" in printed
+
+
+def test_reassign_partitions(broker: RunningBroker, topic: str, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    wanted = {"topic": topic, "partition": 0, "replicas": [1], "log_dirs": [str(broker.data_dir)]}
+    plan.write_text(json.dumps({"version": 1, "partitions": [wanted]}))
+    with_plan = ["--reassignment-json-file", str(plan)]
+    executed = tool(broker.bootstrap_servers, REASSIGN, "--execute", *with_plan)
+    assert f"Successfully started partition reassignment for {topic}-0" in executed
+    assert f"Successfully started moving log directory to {broker.data_dir} for replica {topic}-0" in executed
+    verified = tool(broker.bootstrap_servers, REASSIGN, "--verify", *with_plan)
+    assert f"Reassignment of partition {topic}-0 is completed." in verified
+    assert f"Reassignment of replica {topic}-0-1 completed successfully." in verified
+    assert "No partition reassignments found." in tool(broker.bootstrap_servers, REASSIGN, "--list")
 
 
 def test_verifiable_producer(bootstrap_servers: str, topic: str) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition, TopicPartitionReplica
+from kafka.errors import InvalidReplicationAssignmentError, LogDirNotFoundError, NoError
 
 from tests.clients.reference_client import produce, read_values
 
@@ -72,4 +73,18 @@ def test_admin(bootstrap_servers: str, name: str) -> None:
     assert admin.describe_cluster()["cluster_id"]
     admin.delete_topics([name])
     assert name not in admin.list_topics()
+    admin.close()
+
+
+def test_reassignments(bootstrap_servers: str, topic: str) -> None:
+    admin = KafkaAdminClient(bootstrap_servers=bootstrap_servers)
+    (broker,) = admin.describe_log_dirs()
+    here, there = TopicPartition(topic, 0), TopicPartition(topic, 1)
+    done = admin.alter_partition_reassignments({here: [broker["broker"]], there: [99]})
+    assert done == {here: None, there: InvalidReplicationAssignmentError}
+    assert admin.list_partition_reassignments() == admin.list_partition_reassignments([here]) == {}
+    replica = TopicPartitionReplica(topic, 0, broker["broker"])
+    path = broker["log_dirs"][0]["log_dir"]
+    assert admin.alter_replica_log_dirs({replica: path}) == {replica: NoError}
+    assert admin.alter_replica_log_dirs({replica: "/nowhere"}) == {replica: LogDirNotFoundError}
     admin.close()

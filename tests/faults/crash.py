@@ -177,6 +177,7 @@ def run(rounds: int, seed: int, *, writers: int = 3, report=lambda text: None) -
         for writer in crew:
             writer.start()
         reader = Reader()
+        again = 0
         started = time.monotonic()
         try:
             for number in range(1, rounds + 1):
@@ -189,6 +190,12 @@ def run(rounds: int, seed: int, *, writers: int = 3, report=lambda text: None) -
                 time.sleep(rng.random() * 0.6)  # the random moment
                 broker.kill()
                 broker.restart()
+                if rng.random() < 0.3:
+                    # And again in the first moments, most often before anything is acknowledged.
+                    time.sleep(rng.random() * 0.1)
+                    broker.kill()
+                    broker.restart()
+                    again += 1
                 problems = reader.read(broker.bootstrap_servers, everything=number % 50 == 0)
                 problems += [problem for writer in crew for problem in writer.problems]
                 assert not problems, f"round {number}, seed {seed}: {problems[:5]}"
@@ -202,6 +209,7 @@ def run(rounds: int, seed: int, *, writers: int = 3, report=lambda text: None) -
         _clean_stop(broker)
     return {
         "rounds": rounds,
+        "kills": rounds + again,
         "seed": seed,
         "acknowledged": sum(len(writer.acknowledged) for writer in crew),
         "read": len(reader.seen),

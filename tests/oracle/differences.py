@@ -42,7 +42,7 @@ def without(answer: Any, fields: frozenset[str]) -> Any:
 DIFFERENCES = (
     Difference(
         "APIs and features",
-        "advertises the newer group protocols, share groups, ACLs, SASL, quotas, reassignment and more",
+        "advertises the newer group protocols, share groups, ACLs, SASL, quotas and more",
         "advertises what it serves, in Kafka's versions; `group.version` is not finalized",
         "An API is advertised when its handler is there, so that clients choose a way that works.",
         {"api_versions": ["ApiVersions v*"], "malformed_frames": ["empty client id", "client id of length -2"]},
@@ -172,6 +172,20 @@ DIFFERENCES = (
         "INVALID_TOPIC_EXCEPTION for that name",
         "The other topics are not to blame.",
         {"described_partitions": ["DescribeTopicPartitions v0: ('bad/name', '', 'a') 2000 None"]},
+    ),
+    Difference(
+        "AlterReplicaLogDirs to another log directory",
+        "copies the log there while it is written to, then uses the copy; for a partition that does not exist yet, remembers the "
+        "directory until it is created",
+        "UNSUPPORTED_VERSION, and the log stays where it is; nothing is remembered",
+        "A log can be moved by hand while the broker is stopped: it is found in any directory of `log.dirs` at the next start.",
+        {
+            "moved_replicas": [
+                "AlterReplicaLogDirs v*: to the other",
+                "AlterReplicaLogDirs v*: is in the other",
+                "AlterReplicaLogDirs v*: all are in the other",
+            ]
+        },
     ),
     Difference(
         "The metadata quorum",

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from tests.oracle.differences import DIFFERENCES, Difference
 from tests.oracle.script import Exchange, Script
-from tests.oracle.scripts import admin, fetching, frames, groups, producing, topics, transactions
+from tests.oracle.scripts import admin, fetching, frames, groups, producing, reassignments, topics, transactions
 
 GOLDEN = Path(__file__).parent / "golden"
 STANDARD = {
@@ -35,10 +35,18 @@ class Profile(NamedTuple):
 PROFILES = {
     "standard": Profile(
         STANDARD,
-        (*producing.SCRIPTS, *fetching.SCRIPTS, *topics.SCRIPTS, *admin.SCRIPTS, *frames.SCRIPTS),
+        (
+            *producing.SCRIPTS,
+            *fetching.SCRIPTS,
+            *topics.SCRIPTS,
+            *admin.SCRIPTS,
+            *reassignments.SCRIPTS,
+            *frames.SCRIPTS,
+        ),
         producing.prepare,
     ),
     "auto-creation": Profile({**STANDARD, "auto.create.topics.enable": "true"}, topics.AUTO_CREATION_SCRIPTS),
+    "log-dirs": Profile({**STANDARD, **reassignments.TWO_LOG_DIRS}, reassignments.TWO_LOG_DIRS_SCRIPTS),
     "groups": Profile({**STANDARD, **groups.SETTINGS}, groups.SCRIPTS, groups.prepare),
     "transactions": Profile({**STANDARD, **transactions.SETTINGS}, transactions.SCRIPTS, transactions.prepare),
 }

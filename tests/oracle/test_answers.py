@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from conformance.node import placed
 from headrace.testing import broker
 from tests.oracle import differences
 from tests.oracle.play import PROFILES, compare, play, read_golden, scripts, unexplained
@@ -17,11 +18,12 @@ ALL = [(profile, script) for profile in PROFILES for script in scripts(profile)]
 
 
 @pytest.fixture(scope="module")
-def answers() -> Answers:
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
     """What Headrace answers to all scripts."""
     found: Answers = {}
     for profile, wanted in PROFILES.items():
-        with broker(wanted.settings) as server:
+        data_dir = tmp_path_factory.mktemp(profile) / "data"
+        with broker(placed(wanted.settings, data_dir), data_dir=data_dir) as server:
             found |= play(profile, server.port)
     return found
 

@@ -94,6 +94,7 @@ class Connection(asyncio.BufferedProtocol):
         self._closing = True
         self._listener.forget(self)
         self._dispatcher.release_output(self)
+        self._dispatcher.receive_memory.forget(self)
         self._use_buffer(bytearray(INITIAL_BUFFER), b"")
         if self._task is not None:
             self._task.cancel()

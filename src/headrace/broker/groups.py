@@ -27,9 +27,11 @@ log = logging.getLogger("headrace.groups")
 LOOK_EVERY_MS = 1000
 WAIT_FOR_LOADING_SECONDS = 1.0
 CLOCK_STEP_MS = 1000
+HASHES_KEPT = 4096
+"""Group ids whose hash is remembered. Clients make them up, and one that reads with a new id each time must not fill memory."""
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=HASHES_KEPT)
 def java_hash(text: str) -> int:
     """Java's String.hashCode: over UTF-16 units, in 32 bits with a sign."""
     units = text.encode("utf-16-be", "surrogatepass")

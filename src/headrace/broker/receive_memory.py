@@ -7,7 +7,6 @@ One of them may go beyond the limit, so that half-received requests cannot block
 
 from __future__ import annotations
 
-from collections import deque
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,8 +22,14 @@ class ReceiveMemory:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.in_use = 0
-        self._waiting: deque[Connection] = deque()
+        self._waiting: dict[Connection, None] = {}
+        """In the order in which they came."""
         self._beyond_limit: Connection | None = None
+
+    @property
+    def waiting(self) -> int:
+        """How many connections wait for memory."""
+        return len(self._waiting)
 
     @property
     def plenty(self) -> bool:
@@ -37,7 +42,7 @@ class ReceiveMemory:
         if self._beyond_limit in (None, connection):
             self._beyond_limit = connection
             return True
-        self._waiting.append(connection)
+        self._waiting[connection] = None
         return False
 
     def resized(self, connection: Connection, difference: int) -> None:
@@ -47,4 +52,10 @@ class ReceiveMemory:
             if self._beyond_limit is connection:
                 self._beyond_limit = None
             if self._waiting and self._beyond_limit is None:
-                self._waiting.popleft().memory_free()
+                following = next(iter(self._waiting))
+                del self._waiting[following]
+                following.memory_free()
+
+    def forget(self, connection: Connection) -> None:
+        """A connection is gone: it must neither be kept nor be called in somebody else's place."""
+        self._waiting.pop(connection, None)

@@ -2,54 +2,65 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from headrace import __version__
-from headrace.cli.commands import (
-    bench,
-    broker,
-    completion,
-    config,
-    consume,
-    context,
-    demo,
-    group,
-    produce,
-    topic,
-    transactions,
-    verify,
-    version,
-)
 from headrace.cli.errors import FAILED, INTERRUPTED, USAGE, CliError, ReaderGone
+from headrace.cli.output import highlighted
 
 # Typer's own name for "the command line is wrong"; it exports only this subclass.
 _UsageError = typer.BadParameter.__mro__[1]
 _ClickError = typer.BadParameter.__mro__[2]
 
-app = typer.Typer(
-    name="headrace",
-    help="An event log that speaks Kafka's protocol, and the commands to use it or any Apache Kafka.",
-    rich_markup_mode=None,
-    invoke_without_command=True,
-    add_completion=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 110},
-)
-for module in (broker, produce, consume, bench, verify, demo, version, completion):
-    module.register(app)
-app.add_typer(topic.app, name="topic")
-app.add_typer(group.app, name="group")
-app.add_typer(transactions.app, name="transactions")
-app.add_typer(config.app, name="config")
-app.add_typer(context.app, name="context")
+# Which module of `headrace.cli.commands` declares a command; the help has this order.
+_MODULES = {
+    "broker": "broker",
+    "up": "broker",
+    "produce": "produce",
+    "consume": "consume",
+    "bench": "bench",
+    "verify": "verify",
+    "demo": "demo",
+    "version": "version",
+    "completion": "completion",
+}
+_GROUPS = ("topic", "group", "transactions", "config", "context")
 
 
-@app.callback()
+def application(word: str = "") -> typer.Typer:
+    """The program with the command that `word` names; with all of them when it names none, as for help and for mistakes.
+
+    A command line runs one command, and waiting for the modules of the others would be felt at every start of a broker.
+    """
+    app = typer.Typer(
+        name="headrace",
+        help="An event log that speaks Kafka's protocol, and the commands to use it or any Apache Kafka.",
+        rich_markup_mode=None,
+        invoke_without_command=True,
+        add_completion=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 110},
+    )
+    app.callback()(overview)
+    known = word in _MODULES or word in _GROUPS
+    for module in dict.fromkeys(module for name, module in _MODULES.items() if not known or name == word):
+        _load(module).register(app)
+    for group in _GROUPS:
+        if not known or group == word:
+            app.add_typer(_load(group).app, name=group)
+    return app
+
+
+def _load(module: str) -> Any:
+    return importlib.import_module(f"headrace.cli.commands.{module}")
+
+
 def overview(
     invocation: typer.Context,
     show_version: Annotated[bool, typer.Option("--version", help="Print the version and end.")] = False,
@@ -66,8 +77,10 @@ def overview(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code. Raises nothing, unless HEADRACE_DEBUG is set."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        code = app(args=None if arguments is None else list(arguments), prog_name="headrace", standalone_mode=False)
+        app = application(given[0] if given else "")
+        code = app(args=given, prog_name="headrace", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except CliError as error:
@@ -101,9 +114,7 @@ def _usage_line(error: Exception) -> str:
 def _complain(line: str, code: int) -> int:
     try:
         sys.stdout.flush()
-        colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
-        label = "\x1b[1;31mError:\x1b[0m" if colour else "Error:"
-        sys.stderr.write(f"{label} {line}\n")
+        sys.stderr.write(f"{highlighted('Error:', '1;31')} {line}\n")
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return code

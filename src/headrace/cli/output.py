@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -43,6 +44,13 @@ def say(text: str) -> None:
     """A remark to the person at the keyboard; never part of the answer."""
     sys.stderr.write(text + "\n")
     sys.stderr.flush()
+
+
+def highlighted(text: str, style: str) -> str:
+    """`text` for standard error, in the ANSI style where that is a terminal: for lines that shall not wait for Rich."""
+    if not sys.stderr.isatty() or os.environ.get("NO_COLOR"):
+        return text
+    return f"\x1b[{style}m{text}\x1b[0m"
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, title: str = "") -> Any:

@@ -32,7 +32,7 @@ def commands() -> Iterator[tuple[str, Any, Any]]:
     """Every command with its full name and the Typer context to ask for its help."""
     import typer
 
-    from headrace.cli.main import app
+    from headrace.cli.main import application
 
     def walk(command: Any, parent: Any, name: str) -> Iterator[tuple[str, Any, Any]]:
         context = command.context_class(command, info_name=name, parent=parent, terminal_width=_HELP_WIDTH)
@@ -41,7 +41,7 @@ def commands() -> Iterator[tuple[str, Any, Any]]:
         for child_name, child in getattr(command, "commands", {}).items():
             yield from walk(child, context, child_name)
 
-    yield from walk(typer.main.get_command(app), None, "headrace")
+    yield from walk(typer.main.get_command(application()), None, "headrace")
 
 
 def cli_page() -> str:

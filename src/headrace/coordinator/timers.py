@@ -2,6 +2,7 @@
 
 The queue is a heap whose entries may be early. An entry that comes up before its timer's real deadline is put back at
 that deadline, so a member that heartbeats every second costs one heap operation per session timeout and not per second.
+Cancelling touches no queue either: it leaves an entry behind, and leftovers are swept out before they outnumber the rest.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from headrace.coordinator.result import Result
+
+SPARE_ENTRIES = 32
+"""Leftovers that are not worth a sweep."""
 
 
 class Timer:
@@ -32,11 +36,12 @@ class Timer:
 class Timers:
     """A queue of timers, driven by whoever knows the time."""
 
-    __slots__ = ("_heap", "_sequence")
+    __slots__ = ("_heap", "_sequence", "_sweep_at")
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, int, Timer]] = []
         self._sequence = 0
+        self._sweep_at = SPARE_ENTRIES
 
     def schedule(self, timer: Timer, deadline_ms: int) -> None:
         """Set or move a deadline."""
@@ -83,9 +88,25 @@ class Timers:
         return len(self._heap)
 
     def _queue(self, timer: Timer, when_ms: int) -> None:
+        if len(self._heap) >= self._sweep_at:
+            self._sweep()
         timer.queued_ms = when_ms
         self._sequence += 1
         heapq.heappush(self._heap, (when_ms, self._sequence, timer))
+
+    def _sweep(self) -> None:
+        """Let go of leftovers. One behind a live entry would else keep its member for a whole rebalance timeout, which
+        clients choose. In place, because `due` may be on its way through the queue."""
+        heap = self._heap
+        live = []
+        for entry in heap:
+            if _is_live(entry):
+                live.append(entry)
+            else:
+                self._forget(entry)
+        heap[:] = live
+        heapq.heapify(heap)
+        self._sweep_at = 2 * len(heap) + SPARE_ENTRIES
 
     @staticmethod
     def _forget(entry: tuple[int, int, Timer]) -> None:

@@ -15,6 +15,7 @@ from headrace.replica.controller_brokers import (
 )
 from headrace.replica.controller_configs import on_alter_configs, on_incremental_alter_configs
 from headrace.replica.controller_error import Refused
+from headrace.replica.controller_reassignments import on_alter_partition_reassignments
 from headrace.replica.controller_topics import on_create_partitions, on_create_topics, on_delete_topics
 from headrace.replica.internal_topics import internal_topic, on_create_internal_topic
 
@@ -24,6 +25,7 @@ __all__ = [
     "internal_topic",
     "on_allocate_producer_ids",
     "on_alter_configs",
+    "on_alter_partition_reassignments",
     "on_assign_directories",
     "on_create_internal_topic",
     "on_create_partitions",

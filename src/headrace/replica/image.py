@@ -42,6 +42,11 @@ class PartitionImage(NamedTuple):
     elr: tuple[int, ...] = ()  # eligible leader replicas, KIP-966
     last_known_elr: tuple[int, ...] = ()
 
+    @property
+    def in_reassignment(self) -> bool:
+        """Whether replicas are being added or removed (KIP-455)."""
+        return bool(self.adding_replicas or self.removing_replicas)
+
 
 class TopicImage(NamedTuple):
     name: str

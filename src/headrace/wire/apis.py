@@ -10,6 +10,11 @@ from dataclasses import dataclass
 from headrace.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from headrace.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 from headrace.wire.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
+from headrace.wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+)
+from headrace.wire.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse
 from headrace.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from headrace.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
 from headrace.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
@@ -42,6 +47,10 @@ from headrace.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResp
 from headrace.wire.messages.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
 from headrace.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from headrace.wire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from headrace.wire.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
 from headrace.wire.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from headrace.wire.messages.metadata import MetadataRequest, MetadataResponse
 from headrace.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
@@ -105,11 +114,14 @@ _DECLARED = (
     declare(TxnOffsetCommitRequest, TxnOffsetCommitResponse),
     declare(DescribeConfigsRequest, DescribeConfigsResponse),
     declare(AlterConfigsRequest, AlterConfigsResponse),
+    declare(AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse),
     declare(DescribeLogDirsRequest, DescribeLogDirsResponse),
     declare(CreatePartitionsRequest, CreatePartitionsResponse),
     declare(DeleteGroupsRequest, DeleteGroupsResponse),
     declare(ElectLeadersRequest, ElectLeadersResponse),
     declare(IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse),
+    declare(AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse),
+    declare(ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse),
     declare(OffsetDeleteRequest, OffsetDeleteResponse),
     declare(DescribeQuorumRequest, DescribeQuorumResponse),
     declare(DescribeClusterRequest, DescribeClusterResponse),

@@ -95,7 +95,7 @@ def _all_topics(broker: Broker, request: MetadataRequest, context: RequestContex
     key = ("metadata", context.api_version, context.listener_name, operations)
     body = image.derived.get(key)
     if body is None:
-        response = _response(broker, request, context, _prepared(broker).rows(image))
+        response = _response(broker, request, context, prepared_topics(broker).rows(image))
         body = image.derived[key] = response.encode(context.api_version)
     return EncodedResponse(body)
 
@@ -137,26 +137,36 @@ class PreparedTopics:
     def __init__(self) -> None:
         self._rows: dict[bytes, tuple[TopicImage, MetadataResponseTopic]] = {}
 
-    def row(self, topic: TopicImage) -> MetadataResponseTopic:
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def row(self, image: ClusterImage, topic: TopicImage) -> MetadataResponseTopic:
         found = self._rows.get(topic.id)
         if found is not None and found[0] is topic:
             return found[1]
         row = _topic_row(topic, [_partition_row(partition, []) for partition in topic.partitions])
         self._rows[topic.id] = topic, row
+        if len(self._rows) > 2 * len(image.topics):
+            # Clients that ask for topics by name never come by `rows`; each look at all rows drops at least half of them.
+            self._forget_deleted(image)
         return row
 
     def rows(self, image: ClusterImage) -> list[MetadataResponseTopic]:
         """All topics; what was made for topics that are gone is forgotten on the way."""
-        rows = [self.row(topic) for topic in image.topics.values()]
+        rows = [self.row(image, topic) for topic in image.topics.values()]
         if len(self._rows) > len(rows):
-            self._rows = {topic_id: row for topic_id, row in self._rows.items() if topic_id in image.topics_by_id}
+            self._forget_deleted(image)
         return rows
+
+    def _forget_deleted(self, image: ClusterImage) -> None:
+        self._rows = {topic_id: row for topic_id, row in self._rows.items() if topic_id in image.topics_by_id}
 
 
 _PREPARED: WeakKeyDictionary[Any, PreparedTopics] = WeakKeyDictionary()
 
 
-def _prepared(broker: Broker) -> PreparedTopics:
+def prepared_topics(broker: Broker) -> PreparedTopics:
+    """The rows that this broker's answers share."""
     found = _PREPARED.get(broker)
     if found is None:
         found = _PREPARED[broker] = PreparedTopics()
@@ -170,7 +180,7 @@ def _any_offline(broker: Broker) -> bool:
 
 def _topic(broker: Broker, topic: TopicImage) -> MetadataResponseTopic:
     if not _any_offline(broker):
-        return _prepared(broker).row(topic)
+        return prepared_topics(broker).row(broker.image, topic)
     rows = []
     for partition in topic.partitions:
         hosted = broker.replicas.get(topic.name, partition.partition)

@@ -9,10 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
+from headrace import __version__
 from headrace.cli.cluster import pairs
 from headrace.cli.command import Json, command
 from headrace.cli.errors import CliError, UsageMistake
-from headrace.cli.output import console, print_json_line
+from headrace.cli.output import highlighted, print_json_line, say
 
 
 class LogLevel(enum.StrEnum):
@@ -134,17 +135,15 @@ def serve(
 
 
 def _announce(started: Any) -> None:
-    from headrace import __version__
-
-    out = console(stderr=True)
-    out.print(
-        f"[bold cyan]Headrace[/] {__version__} is ready at [bold]{started.bootstrap_servers}[/] "
-        f"[dim](node {started.node_id}, cluster {started.cluster_id}, {started.start_ms} ms)[/]"
-    )
-    out.print(f"  data     {', '.join(started.data_dirs)}")
+    # Without Rich: the event loop would import it while the first clients wait.
+    name, address = highlighted("Headrace", "1;36"), highlighted(started.bootstrap_servers, "1")
+    details = f"(node {started.node_id}, cluster {started.cluster_id}, {started.start_ms} ms)"
+    lines = [f"{name} {__version__} is ready at {address} {highlighted(details, '2')}"]
+    lines.append(f"  data     {', '.join(started.data_dirs)}")
     if started.http_address:
-        out.print(f"  metrics  http://{started.http_address}/metrics")
-    out.print("  stop     Ctrl-C")
+        lines.append(f"  metrics  http://{started.http_address}/metrics")
+    lines.append("  stop     Ctrl-C")
+    say("\n".join(lines))
 
 
 def _announce_json(started: Any) -> None:

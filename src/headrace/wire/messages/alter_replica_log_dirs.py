@@ -1,0 +1,32 @@
+"""AlterReplicaLogDirs: move replicas to other log directories of the same broker."""
+
+from headrace.wire.schema import Message, Struct, array, int16, int32, string
+
+
+class AlterReplicaLogDirTopic(Struct):
+    name: str = string()
+    partitions: list[int] = array(int32())
+
+
+class AlterReplicaLogDir(Struct):
+    path: str = string()
+    topics: list[AlterReplicaLogDirTopic] = array(AlterReplicaLogDirTopic)
+
+
+class AlterReplicaLogDirsRequest(Message, key=34, kind="request", versions="1-2", flexible="2+"):
+    dirs: list[AlterReplicaLogDir] = array(AlterReplicaLogDir)
+
+
+class AlterReplicaLogDirPartitionResult(Struct):
+    partition_index: int = int32()
+    error_code: int = int16()
+
+
+class AlterReplicaLogDirTopicResult(Struct):
+    topic_name: str = string()
+    partitions: list[AlterReplicaLogDirPartitionResult] = array(AlterReplicaLogDirPartitionResult)
+
+
+class AlterReplicaLogDirsResponse(Message, key=34, kind="response", versions="1-2", flexible="2+"):
+    throttle_time_ms: int = int32()
+    results: list[AlterReplicaLogDirTopicResult] = array(AlterReplicaLogDirTopicResult)
