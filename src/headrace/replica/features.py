@@ -40,6 +40,12 @@ IMPLEMENTED: dict[str, tuple[int, int]] = {
 # Finalized when a directory is formatted, in the order in which Kafka writes them; level 0 needs no record.
 NEW_CLUSTER: dict[str, int] = {METADATA_VERSION: 30, ELIGIBLE_LEADER_REPLICAS: 1, TRANSACTION_VERSION: 2}
 
+# What a level needs of another feature, where Kafka says so: eligible leader replicas came with 4.0-IV1.
+DEPENDENCIES: dict[tuple[str, int], tuple[str, int]] = {(ELIGIBLE_LEADER_REPLICAS, 1): (METADATA_VERSION, 23)}
+
+# The levels of metadata.version that brought records or fields which the level before cannot hold.
+_NEW_METADATA = frozenset({7, 8, 11, 13, 14, 15, 17, 23, 30})
+
 
 class UnknownMetadata(Exception):
     """The metadata log holds something this version cannot apply; going on would fork the cluster's state."""
@@ -58,6 +64,11 @@ def advertised(finalized: Mapping[str, int]) -> dict[str, int]:
     """The finalized levels that clients are told of: no higher than what is implemented, and never 0."""
     levels = {name: min(level, IMPLEMENTED[name][1]) for name, level in finalized.items() if name in IMPLEMENTED}
     return {name: level for name, level in levels.items() if level > 0}
+
+
+def loses_metadata(current: int, lower: int) -> bool:
+    """Whether metadata.version cannot go down without losing what a level in between has brought."""
+    return any(lower < level <= current for level in _NEW_METADATA)
 
 
 def effective_level(finalized: Mapping[str, int], name: str) -> int:

@@ -60,6 +60,7 @@ from headrace.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochR
 from headrace.wire.messages.produce import ProduceRequest, ProduceResponse
 from headrace.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from headrace.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from headrace.wire.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
 from headrace.wire.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 from headrace.wire.schema import Message
 
@@ -124,6 +125,7 @@ _DECLARED = (
     declare(ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse),
     declare(OffsetDeleteRequest, OffsetDeleteResponse),
     declare(DescribeQuorumRequest, DescribeQuorumResponse),
+    declare(UpdateFeaturesRequest, UpdateFeaturesResponse),
     declare(DescribeClusterRequest, DescribeClusterResponse),
     declare(DescribeProducersRequest, DescribeProducersResponse),
     declare(DescribeTransactionsRequest, DescribeTransactionsResponse),

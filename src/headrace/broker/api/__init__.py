@@ -44,6 +44,7 @@ from headrace.broker.api import (
     produce,
     sync_group,
     txn_offset_commit,
+    update_features,
     write_txn_markers,
 )
 
@@ -84,6 +85,7 @@ HANDLERS = (
     list_partition_reassignments,
     offset_delete,
     describe_quorum,
+    update_features,
     describe_cluster,
     describe_producers,
     describe_transactions,
