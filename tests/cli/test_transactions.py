@@ -92,6 +92,39 @@ def test_what_a_coordinator_knows_does_not_hang(cli: Run, writer: Producer, topi
     assert "No transaction is open" in cli("transactions", "abort", *where, "--force", "--yes").err
 
 
+def test_what_has_ended_is_not_open(cli: Run, writer: Producer, topic: str, name: str) -> None:
+    writer.commit_transaction(TIMEOUT_S)
+    (described,) = wait_until(lambda: _completed(cli, name))
+    assert described["started"] is not None
+    assert described["duration_ms"] is None
+    assert "open for" not in cli("transactions", "describe", name).out
+    listed = cli("transactions", "list", "--longer-than", "0s", "--json").json
+    assert name not in [row["transactional_id"] for row in listed]
+
+
+def _completed(cli: Run, name: str) -> list[dict] | None:
+    described = cli("transactions", "describe", name, "--json").json
+    return described if described[0]["state"] == "CompleteCommit" else None
+
+
+def test_hanging_transactions_are_found(cli: Run, writer: Producer, topic: str, hang) -> None:
+    def found(*options: str) -> list[tuple[int, int]]:
+        answer = cli("transactions", "find-hanging", "--topic", topic, "--json", *options).json
+        return [(row["partition"], row["producer_id"]) for row in answer]
+
+    assert found("--older-than", "0s") == []
+    hang(topic, 0, producer_id=700_003)
+    hang(topic, 2, producer_id=700_004)
+    assert found() == []
+    assert found("--older-than", "0s") == [(0, 700_003), (2, 700_004)]
+    everywhere = cli("transactions", "find-hanging", "--older-than", "0s")
+    assert (everywhere.code, everywhere.out.count(topic)) == (0, 2)
+    assert cli("transactions", "abort", "--topic", topic, "--partition", "0", "--yes").code == 0
+    assert found("--older-than", "0s") == [(2, 700_004)]
+    assert cli("transactions", "abort", "--topic", topic, "--partition", "2", "--yes").code == 0
+    assert "No transaction hangs" in cli("transactions", "find-hanging", "--topic", topic).out
+
+
 @pytest.mark.parametrize("offset", [None, 0])
 def test_a_hanging_transaction_is_aborted(cli: Run, bootstrap: str, topic: str, offset: int | None, hang) -> None:
     hang(topic, 2, producer_id=700_001)

@@ -26,7 +26,7 @@ COMMANDS = (
         (
             ("topic", "create, list, describe, alter, delete, add-partitions"),
             ("group", "list, describe with lag, reset-offsets, delete"),
-            ("transactions", "list, describe, abort"),
+            ("transactions", "list, describe, find-hanging, abort"),
             ("config", "describe, set, unset: topics and brokers"),
             ("bench", "how fast is this broker?"),
             ("verify", "does it keep its promises?"),

@@ -20,6 +20,8 @@ from headrace.wire.errors import ErrorCode
 _VERSION = 0
 _MARKERS_VERSION = 1
 _IDS_AT_ONCE = 500
+OPEN_STATES = ("Ongoing", "PrepareCommit", "PrepareAbort")
+"""A coordinator that has a transaction in one of these will end it by itself."""
 _UNKNOWN_HERE = (
     ErrorCode.NOT_COORDINATOR,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -42,7 +44,10 @@ class Transaction:
 
     @property
     def duration_ms(self) -> int | None:
-        return None if self.started_ms is None else max(0, now_ms() - self.started_ms)
+        """How long it has been open; None once it has ended."""
+        if self.started_ms is None or self.state not in OPEN_STATES:
+            return None
+        return max(0, now_ms() - self.started_ms)
 
     def document(self) -> dict[str, Any]:
         return {
@@ -142,29 +147,60 @@ def _described_by(cluster: Cluster, address: direct.Address, names: list[str]) -
 
 def open_in(cluster: Cluster, topic: str, partition: int) -> list[OpenTransaction]:
     """The open transactions of a partition, the oldest first."""
+    leader = _leader(cluster, topic, partition, f"Asking for the producers of {topic}-{partition}")
+    return _open_at(cluster, leader, {topic: [partition]})
+
+
+def owners(cluster: Cluster, found: OpenTransaction) -> list[Transaction]:
+    """Those that will end it: a transaction of the same producer with this partition in it, at its coordinator."""
+    known = listed(cluster, OPEN_STATES, [found.producer_id])
+    return [each for each in known if (found.topic, found.partition) in each.partitions]
+
+
+def hanging(cluster: Cluster, topic: str | None, older_than_ms: int) -> list[OpenTransaction]:
+    """Open transactions of a topic, or of all, that were not written to for a while and that no coordinator knows."""
+    topics = {topic: cluster.topic(topic)} if topic else cluster.topics(internal=True)
+    found = []
+    for address in direct.brokers(cluster, "Looking for hanging transactions"):
+        led = {
+            name: [index for index, each in metadata.partitions.items() if each.leader == address.id]
+            for name, metadata in topics.items()
+        }
+        found += _open_at(cluster, address, {name: indexes for name, indexes in led.items() if indexes})
+    newest = now_ms() - older_than_ms
+    old = [each for each in found if each.last_timestamp_ms <= newest]
+    # Asked after the partitions: what began meanwhile is known by then.
+    known = listed(cluster, OPEN_STATES, {each.producer_id for each in old}) if old else []
+    owned = {(each.producer_id, place) for each in known for place in each.partitions}
+    return [each for each in old if (each.producer_id, (each.topic, each.partition)) not in owned]
+
+
+def _open_at(cluster: Cluster, leader: direct.Address, topics: dict[str, list[int]]) -> list[OpenTransaction]:
+    """By topic, partition and age."""
     from headrace.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
 
-    doing = f"Asking for the producers of {topic}-{partition}"
-    leader = _leader(cluster, topic, partition, doing)
-    request = DescribeProducersRequest(topics=[TopicRequest(name=topic, partition_indexes=[partition])])
-    response = direct.ask_or_fail(cluster, leader, request, _VERSION, doing)
-    (answer,) = response.topics[0].partitions
-    _check(answer.error_code, doing)
-    found = [
-        OpenTransaction(
-            topic,
-            partition,
-            leader,
-            each.producer_id,
-            each.producer_epoch,
-            each.coordinator_epoch,
-            each.current_txn_start_offset,
-            each.last_timestamp,
-        )
-        for each in answer.active_producers
-        if each.current_txn_start_offset >= 0
-    ]
-    return sorted(found, key=lambda each: each.start_offset)
+    doing = f"Asking broker {leader.id} for the producers of its partitions"
+    wanted = [TopicRequest(name=name, partition_indexes=indexes) for name, indexes in topics.items()]
+    response = direct.ask_or_fail(cluster, leader, DescribeProducersRequest(topics=wanted), _VERSION, doing)
+    found = []
+    for topic in response.topics:
+        for partition in topic.partitions:
+            _check(partition.error_code, f"Asking for the producers of {topic.name}-{partition.partition_index}")
+            found += [
+                OpenTransaction(
+                    topic.name,
+                    partition.partition_index,
+                    leader,
+                    each.producer_id,
+                    each.producer_epoch,
+                    each.coordinator_epoch,
+                    each.current_txn_start_offset,
+                    each.last_timestamp,
+                )
+                for each in partition.active_producers
+                if each.current_txn_start_offset >= 0
+            ]
+    return sorted(found, key=lambda each: (each.topic, each.partition, each.start_offset))
 
 
 def abort(cluster: Cluster, hanging: OpenTransaction) -> None:

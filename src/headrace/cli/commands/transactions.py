@@ -1,4 +1,4 @@
-"""`headrace transactions`: list, describe, abort."""
+"""`headrace transactions`: list, describe, find-hanging, abort."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from headrace.cli.times import duration, local, parse_duration_ms
 if TYPE_CHECKING:
     from headrace.cli.transactions_view import OpenTransaction, Transaction
 
-app = new_app("List, describe and abort transactions.")
+app = new_app("List, describe, find and abort transactions.")
 
 STATES = (
     "Empty",
@@ -116,15 +116,67 @@ def describe(cluster: Cluster, ids: Ids, as_json: Json = False) -> None:
 
 
 def _print(transaction: Transaction) -> None:
-    started = f", open for {_age(transaction.duration_ms)}" if transaction.started_ms is not None else ""
+    started = f", open for {_age(transaction.duration_ms)}" if transaction.duration_ms is not None else ""
     console().print(
         f"[bold cyan]{transaction.transactional_id}[/]  {transaction.state}{started}, "
         f"producer {transaction.producer_id} epoch {transaction.producer_epoch}, "
         f"timeout {duration(transaction.timeout_ms)}, coordinator {transaction.coordinator}"
     )
     if transaction.started_ms is not None:
-        console().print(f"  since {local(transaction.started_ms)}")
+        console().print(f"  began {local(transaction.started_ms)}")
     print_table(("TOPIC", ">PARTITION"), sorted(transaction.partitions), empty="  No partitions are in it now.")
+
+
+@command(
+    app,
+    "find-hanging",
+    examples=(
+        "headrace transactions find-hanging",
+        "headrace transactions find-hanging --topic orders --older-than 1h",
+        "headrace transactions find-hanging --json",
+    ),
+)
+def find_hanging(
+    cluster: Cluster,
+    topic: Annotated[
+        str | None,
+        typer.Option("--topic", metavar="TOPIC", help="Only here.", autocompletion=completing.topics),
+    ] = None,
+    older_than: Annotated[
+        str,
+        typer.Option(
+            "--older-than", metavar="DURATION", help="Not written to for this long; transaction.max.timeout.ms or more."
+        ),
+    ] = "15m",
+    as_json: Json = False,
+) -> None:
+    """Find transactions that are open in a partition and that no coordinator will end.
+
+    Such a transaction holds back everything behind it from read_committed readers. `headrace transactions abort --topic
+    --partition` ends it.
+    """
+    from headrace.cli import transactions_view
+
+    with patience("Asking the brokers"):
+        found = transactions_view.hanging(cluster, topic, parse_duration_ms(older_than))
+    if as_json:
+        print_json([each.document() for each in found])
+        return
+    print_table(
+        ("TOPIC", ">PARTITION", ">START OFFSET", ">PRODUCER", ">EPOCH", "LAST WRITE"),
+        [
+            (
+                each.topic,
+                each.partition,
+                each.start_offset,
+                each.producer_id,
+                each.producer_epoch,
+                local(each.last_timestamp_ms) if each.last_timestamp_ms >= 0 else "-",
+            )
+            for each in found
+        ],
+        empty="No transaction hangs",
+    )
 
 
 @command(
@@ -213,15 +265,11 @@ def _abort_in_partition(
     from headrace.cli import transactions_view
 
     hanging = _choose(transactions_view.open_in(cluster, topic, partition), topic, partition, start_offset)
-    owners = [
-        each
-        for each in transactions_view.listed(cluster, ["Ongoing"], [hanging.producer_id])
-        if (topic, partition) in each.partitions
-    ]
+    owners = transactions_view.owners(cluster, hanging)
     if owners and not force:
         owner = owners[0].transactional_id
         raise CliError(
-            f"It does not hang: its coordinator knows it as '{owner}' and ends it after its timeout",
+            f"It does not hang: its coordinator knows it as '{owner}' and will end it",
             f"End it with `headrace transactions abort {owner}`, or insist with --force",
         )
     what = (
