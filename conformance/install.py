@@ -25,6 +25,8 @@ LIBRDKAFKA_VERSION = "2.12.1"
 LIBRDKAFKA = CACHE / f"librdkafka-{LIBRDKAFKA_VERSION}"
 LIBRDKAFKA_TESTS = LIBRDKAFKA / "tests"
 RDKAFKA_PERFORMANCE = LIBRDKAFKA / "examples" / "rdkafka_performance"
+ONE_REPLICA = CACHE / "bin" / "one_replica.so"
+ONE_REPLICA_SOURCE = PROJECT / "conformance" / "shims" / "one_replica.c"
 LIBRDKAFKA_PACKAGES = (
     "libssl-dev",
     "libcurl4-openssl-dev",
@@ -73,6 +75,16 @@ def install_librdkafka() -> None:
             ["make", "-C", "examples", "rdkafka_performance"],
         ):
             subprocess.run(["nice", *command], cwd=LIBRDKAFKA, stdout=log, stderr=log, check=True)
+
+
+def install_one_replica() -> None:
+    """The shim for those of librdkafka's tests that expect a cluster of three."""
+    if ONE_REPLICA.exists() and ONE_REPLICA.stat().st_mtime >= ONE_REPLICA_SOURCE.stat().st_mtime:
+        return
+    _require("cc", "the shim for librdkafka's tests (Debian: build-essential)")
+    ONE_REPLICA.parent.mkdir(parents=True, exist_ok=True)
+    command = ["cc", "-shared", "-fPIC", "-o", str(ONE_REPLICA), str(ONE_REPLICA_SOURCE), "-ldl"]
+    subprocess.run(command, check=True)
 
 
 def _librdkafka_present() -> bool:
@@ -175,6 +187,11 @@ def install_kcat() -> None:
         _install_debian_packages(("kcat",))
 
 
+def install_javac() -> None:
+    if shutil.which("javac") is None:
+        _install_debian_packages(("openjdk-17-jdk-headless",))
+
+
 def _require(program: str, why: str) -> None:
     if shutil.which(program) is None:
         raise MissingPeer(f"`{program}` is not on this machine: {why}")
@@ -216,6 +233,7 @@ PEERS: dict[str, Peer] = {
             lambda: apache_kafka.is_installed() and shutil.which("java") is not None,
             apache_kafka.install,
         ),
+        Peer("javac", lambda: shutil.which("javac") is not None, install_javac),
         Peer("librdkafka", _librdkafka_present, install_librdkafka),
         Peer("kafka-python", lambda: (KAFKA_PYTHON / "test").exists(), install_kafka_python),
         Peer("franz-go", lambda: FRANZ_GO_TEST_BINARY.exists(), install_franz_go),

@@ -5,10 +5,11 @@ The second is how a test of ours is checked: what Apache Kafka fails is a wrong 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -22,18 +23,25 @@ class RunningBroker(Protocol):
     data_dir: Path
 
 
-@pytest.fixture(scope="session")
-def broker() -> Iterator[RunningBroker]:
+@contextlib.contextmanager
+def running_broker(settings: Mapping[str, str] | None = None) -> Iterator[RunningBroker]:
     if os.environ.get("HEADRACE_TESTS_ON") == "apache-kafka":
         from conformance.apache_kafka import apache_kafka
 
-        with apache_kafka() as kafka:
+        with apache_kafka(settings) as kafka:
             yield kafka
     else:
         from headrace.testing import broker as headrace_broker
 
-        with headrace_broker() as headrace:
+        with headrace_broker(settings) as headrace:
             yield headrace
+
+
+@pytest.fixture(scope="session")
+def broker() -> Iterator[RunningBroker]:
+    """Looks often for transactions whose time is up: tests kill programs, and others wait for what those left open."""
+    with running_broker({"transaction.abort.timed.out.transaction.cleanup.interval.ms": "500"}) as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, Producer, TopicPartition
 
 TIMEOUT_S = 20.0
 
@@ -40,6 +40,26 @@ def read_all(bootstrap_servers: str, topic: str, count: int, partitions: int = 3
             records.append(message)
     consumer.close()
     assert len(records) == count
+    return records
+
+
+def read_to_end(bootstrap_servers: str, topic: str, partitions: int, isolation: str) -> list[list[Message]]:
+    """By partition, everything up to where a reader of this isolation level is told that it ends."""
+    settings = {"group.id": "unused", "enable.auto.commit": False, "enable.partition.eof": True}
+    consumer = Consumer({"bootstrap.servers": bootstrap_servers, "isolation.level": isolation, **settings})
+    consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in range(partitions)])
+    records: list[list[Message]] = [[] for _ in range(partitions)]
+    ended: set[int] = set()
+    deadline = time.monotonic() + TIMEOUT_S
+    while len(ended) < partitions:
+        assert time.monotonic() < deadline, f"partitions {ended} have ended"
+        for message in consumer.consume(10_000, timeout=0.1):
+            if message.error() is None:
+                records[message.partition()].append(message)
+            else:
+                assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
+                ended.add(message.partition())
+    consumer.close()
     return records
 
 
