@@ -120,10 +120,21 @@ def test_describe_and_list(client: RawClient, topic: str) -> None:
     assert names(1, duration_filter=3_600_000, producer_id_filters=[producer.producer_id]) == []
     unknown = client.call(ListTransactionsRequest(state_filters=["Sleeping"]), 2)
     assert unknown.unknown_state_filters == ["Sleeping"] and not unknown.transaction_states
-    broken = client.call(ListTransactionsRequest(transactional_id_pattern="("), 2)
-    assert broken.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
+    for pattern in ("(", "(?=a)", r"(a)\1", "x{5000}"):
+        broken = client.call(ListTransactionsRequest(transactional_id_pattern=pattern), 2)
+        assert broken.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
     producer.end(commit=True)
     wait_until(lambda: is_in(client, topic, "CompleteCommit"))
+
+
+def test_a_hostile_pattern_stops_nobody(client: RawClient, topic: str) -> None:
+    """A backtracking matcher would take longer than the universe is old."""
+    name = f"{topic}-{'a' * 60}"
+    TransactionalClient(client, name, v2=True)
+    listed = client.call(ListTransactionsRequest(transactional_id_pattern=f"{topic}-(a+)+b"), 2)
+    assert listed.error_code == 0 and not listed.transaction_states
+    listed = client.call(ListTransactionsRequest(transactional_id_pattern=f"{topic}-(a+)+"), 2)
+    assert [each.transactional_id for each in listed.transaction_states] == [name]
 
 
 @pytest.mark.parametrize("v2", [False, True], ids=["v1", "v2"])

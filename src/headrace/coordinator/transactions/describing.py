@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
@@ -21,7 +20,6 @@ class Filter:
     states: Collection[str] = ()
     producer_ids: Collection[int] = ()
     longer_than_ms: int = -1
-    pattern: re.Pattern[str] | None = None
 
     def passes(self, entry: TransactionalId, now_ms: int) -> bool:
         current = entry.current
@@ -29,7 +27,6 @@ class Filter:
             (not self.producer_ids or current.producer_id in self.producer_ids)
             and (not self.states or current.state.label in self.states)
             and (self.longer_than_ms < 0 or now_ms - current.start_ms > self.longer_than_ms)
-            and (self.pattern is None or self.pattern.fullmatch(entry.name) is not None)
         )
 
 
