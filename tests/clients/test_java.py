@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from conformance.apache_kafka import run_tool
 from tests.clients.conftest import RunningBroker
@@ -19,6 +19,7 @@ TOPICS = "org.apache.kafka.tools.TopicCommand"
 GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 CONFIGS = "kafka.admin.ConfigCommand"
 FEATURES = "org.apache.kafka.tools.FeatureCommand"
+TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
 REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 
 
@@ -88,6 +89,24 @@ def test_feature_command(bootstrap_servers: str) -> None:
     assert level(tool(bootstrap_servers, FEATURES, "describe")) == ["1"]
     tool(bootstrap_servers, FEATURES, "upgrade", "--feature", "transaction.version=2")
     assert level(tool(bootstrap_servers, FEATURES, "describe")) == ["2"]
+
+
+def test_transactions_command(bootstrap_servers: str, topic: str, name: str) -> None:
+    producer = Producer({"bootstrap.servers": bootstrap_servers, "transactional.id": name, "linger.ms": 0})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(topic, "open", partition=1)
+    assert producer.flush(30) == 0
+    where = ["--topic", topic, "--partition", "1"]
+    listed = tool(bootstrap_servers, TRANSACTIONS, "list")
+    assert re.search(rf"{name}\s+\d+\s+\d+\s+Ongoing", listed)
+    assert f"{topic}-1" in tool(bootstrap_servers, TRANSACTIONS, "describe", "--transactional-id", name)
+    producers = tool(bootstrap_servers, TRANSACTIONS, "describe-producers", *where).splitlines()
+    assert [row.split()[-1] for row in producers[1:]] == ["0"]
+    assert len(tool(bootstrap_servers, TRANSACTIONS, "find-hanging", *where).splitlines()) == 1
+    tool(bootstrap_servers, TRANSACTIONS, "abort", *where, "--start-offset", "0")
+    producers = tool(bootstrap_servers, TRANSACTIONS, "describe-producers", *where).splitlines()
+    assert [row.split()[-1] for row in producers[1:]] == ["None"]
 
 
 def test_config_command(bootstrap_servers: str, topic: str) -> None:
