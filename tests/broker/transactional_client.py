@@ -39,8 +39,9 @@ NOT_YET = {
 class TransactionalClient:
     """`v2` chooses the protocol. Sequences are counted here, as long as they are not given."""
 
-    def __init__(self, client: RawClient, transactional_id: str, *, v2: bool) -> None:
+    def __init__(self, client: RawClient, transactional_id: str, *, v2: bool, timeout_ms: int = 60_000) -> None:
         self.client = client
+        self.timeout_ms = timeout_ms
         self.transactional_id = transactional_id
         self.v2 = v2
         self.producer_id, self.epoch = -1, -1
@@ -57,7 +58,9 @@ class TransactionalClient:
 
     def init(self) -> None:
         def given() -> bool:
-            request = InitProducerIdRequest(transactional_id=self.transactional_id, transaction_timeout_ms=60_000)
+            request = InitProducerIdRequest(
+                transactional_id=self.transactional_id, transaction_timeout_ms=self.timeout_ms
+            )
             answer = self.client.call(request, 4)
             assert answer.error_code == 0 or answer.error_code in NOT_YET
             self.producer_id, self.epoch = answer.producer_id, answer.producer_epoch
