@@ -196,6 +196,37 @@ def test_a_long_poll_counts_what_the_end_sets_free(
         assert len(data.records) > 1000 and time.monotonic() - began < 5, "the marker alone is smaller than min_bytes"
 
 
+def test_a_long_poll_counts_a_transaction_that_begins_and_ends_meanwhile(
+    server: LocalBroker, client: RawClient, topic: str, producer: TransactionalClient
+) -> None:
+    with RawClient(server.port) as other:
+        other.send(fetch_request(topic, 0, isolation_level=READ_COMMITTED, max_wait_ms=8000, min_bytes=2000), 12)
+        wait_until(lambda: server.call(lambda b: len(b.long_polls)) == 1)
+        began = time.monotonic()
+        for _ in range(2):
+            producer.write(topic, b"x" * 1000)
+        assert producer.end(True) == 0
+        data = other.receive().responses[0].partitions[0]
+        assert len(data.records) > 2000 and time.monotonic() - began < 5
+
+
+def test_the_end_of_a_transaction_during_a_read_from_disk_is_not_missed() -> None:
+    fs = ThrottledFs(read_delay_s=0.5, matching="cold-0", active=False)
+    with broker(fs=fs) as server, RawClient(server.port) as client, RawClient(server.port) as other:
+        server.create_topic("cold")
+        producer = TransactionalClient(client, "cold", v2=True)
+        producer.write("cold", b"first")
+        producer.end(True)
+        producer.write("cold", b"x" * 1000)
+        fs.active = True
+        other.send(fetch_request("cold", 0, isolation_level=READ_COMMITTED, max_wait_ms=20_000, min_bytes=500), 12)
+        time.sleep(0.2)
+        assert producer.end(True) == 0
+        began = time.monotonic()
+        assert len(other.receive().responses[0].partitions[0].records) > 1000
+        assert time.monotonic() - began < 10
+
+
 def test_a_topic_with_a_compression_of_its_own(
     server: LocalBroker, client: RawClient, topic: str, producer: TransactionalClient
 ) -> None:

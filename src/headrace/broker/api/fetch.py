@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import struct
+from bisect import bisect_right
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -120,7 +121,21 @@ class Reading:
                 self.turn = next(TURNS) % len(partitions)
 
     def enough(self) -> bool:
-        return self.conclusive or self.size >= self.request.min_bytes or not self.wanted.partitions
+        if self.conclusive or self.size >= self.request.min_bytes or not self.wanted.partitions:
+            return True
+        return self.size > 0 and self._ends_with_a_segment()
+
+    def _ends_with_a_segment(self) -> bool:
+        """Whether there is more in a later segment: reading stops at the end of one, so that waiting would bring nothing."""
+        committed = self.request.isolation_level == READ_COMMITTED
+        for followed, data in self.answers:
+            partition = self._partition(followed)
+            if data.records and partition is not None:
+                last = (data.last_stable_offset if committed else data.high_watermark) - 1
+                bases = partition.log.view.bases
+                if bisect_right(bases, followed.fetch.fetch_offset) != bisect_right(bases, last):
+                    return True
+        return False
 
     def read(self, nowait: bool) -> None:
         """Read every partition within the limits. Raises BlockingIOError if a disk would have to be waited for."""
@@ -213,6 +228,10 @@ class Reading:
 
     async def _grow(self, partitions: list[Partition]) -> None:
         """Wait for news, and read."""
+        while self._missed() and not self.over:
+            await self._read_again()
+            if self.enough():
+                return
         self.wakeup = asyncio.get_running_loop().create_future()
         if self.stable is None:
             self.grown = self.size
@@ -222,10 +241,27 @@ class Reading:
                 self.grown = UNKNOWN_GROWTH  # what waits for the end of a transaction, however much that is
         if not self.over:
             await self.wakeup
+        await self._read_again()
+
+    async def _read_again(self) -> None:
         try:
             self.read(nowait=True)
         except BlockingIOError:
             await self.broker.run_reader(self.read, False)
+
+    def _missed(self) -> bool:
+        """Whether a partition has more than when it was read: nobody told while a thread read, or before this task began."""
+        committed = self.request.isolation_level == READ_COMMITTED
+        for followed, data in self.answers:
+            partition = self._partition(followed)
+            if partition is None or partition.offline:
+                return True
+            if committed:
+                if partition.last_stable_offset != data.last_stable_offset:
+                    return True
+            elif partition.high_watermark != data.high_watermark:
+                return True
+        return False
 
     def on_growth(self, partition: Partition, size: int) -> None:
         """A partition has more. Waking a task takes a turn of the loop, which lets more arrive meanwhile."""
@@ -245,13 +281,13 @@ class Reading:
             self.wakeup.set_result(None)
 
     def _partitions(self) -> list[Partition]:
+        found = (self._partition(followed) for followed in self.wanted.partitions)
+        return [partition for partition in found if partition is not None]
+
+    def _partition(self, followed: Followed) -> Partition | None:
         topics = self.broker.replicas.topics_by_id if self.by_id else self.broker.replicas.topics
-        found = []
-        for followed in self.wanted.partitions:
-            partition = topics.get(followed.key[0], {}).get(followed.key[1])
-            if partition is not None:
-                found.append(partition)
-        return found
+        topic, index = followed.key
+        return topics[topic].get(index) if topic in topics else None
 
     def _unknown(self, index: int, unknown_topic: bool) -> PartitionData:
         unknown_id = self.by_id and unknown_topic
