@@ -88,3 +88,124 @@ def test_a_static_member_that_came_back_into_a_rebalance_joins_again() -> None:
     assert back.error is ErrorCode.REBALANCE_IN_PROGRESS
     again = d.join(instance="two")
     assert again.response.generation_id == 2
+
+
+def test_a_generation_has_one_assignment_although_its_leader_brings_two() -> None:
+    d = Driver()
+    leader, follower = completing(d)
+    d.hold = True
+    first = d.sync(leader, 1, {leader: b"L1", follower: b"F1"})
+    second = d.sync(leader, 1, {leader: b"L2", follower: b"F2"})
+    assert first.error is ErrorCode.REBALANCE_IN_PROGRESS
+    d.release()
+    assert second.response.assignment == b"L1"
+    for _ in range(2):
+        assert d.sync(leader, 1).response.assignment == b"L1" and d.sync(follower, 1).response.assignment == b"F1"
+        d.restart()
+
+
+def test_a_leader_that_brought_two_assignments_hears_that_neither_could_be_stored() -> None:
+    d = Driver()
+    leader, follower = completing(d)
+    d.hold = True
+    d.sync(leader, 1, {leader: b"L1"})
+    second = d.sync(leader, 1, {leader: b"L2"})
+    d.fail_with = ErrorCode.NOT_ENOUGH_REPLICAS
+    d.release()
+    assert second.error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    d.fail_with = None
+    d.join(follower)
+    d.join(leader)
+    assert d.sync(leader, 2, {leader: b"L3"}).response.assignment == b"L3"
+
+
+def test_whoever_joins_a_group_that_is_being_deleted_starts_over() -> None:
+    d = Driver()
+    d.commit({("t", 0): 1})
+    d.hold = True
+    d._submit(d.coordinator.on_delete_groups, ["g"], 2)
+    joining = d.join(version=3)
+    assert joining.response is None
+    d.release()
+    assert joining.error is ErrorCode.UNKNOWN_MEMBER_ID and "g" not in d.coordinator.groups
+    assert d.stable()
+
+
+def test_whoever_joins_a_group_that_is_expiring_starts_over() -> None:
+    d = Driver(offsets_retention_check_interval_ms=60_000)
+    (member,) = d.stable()
+    d.leave(member)
+    d.hold = True
+    d.advance(60_000)
+    joining = d.join(version=3)
+    d.release()
+    assert joining.error is ErrorCode.UNKNOWN_MEMBER_ID and "g" not in d.coordinator.groups
+
+
+def test_an_assignment_that_outlives_its_group_brings_no_members_that_stay_for_ever() -> None:
+    d = Driver()
+    d.hold = True
+    first = d.join(version=3)
+    d.advance(9_000)
+    member = first.response.member_id
+    d.sync(member, 1, {member: b"M"})
+    founding, assignment = d.held
+    d.held = [founding]
+    d.fail_with = ErrorCode.NOT_ENOUGH_REPLICAS
+    d.release()
+    assert "g" not in d.coordinator.groups
+    d.fail_with, d.held = None, [assignment]
+    d.release()
+    assert d.group().members
+    d.advance(60_000)
+    assert not d.group().members
+
+
+def test_a_deleted_topic_takes_commits_under_way_with_it() -> None:
+    d = Driver()
+    d.hold = True
+    d.commit({("t", 0): 1}, topic_id=b"A" * 16)
+    d.txn_commit({("t", 1): 2})
+    d.delete_topics(("t", b"A" * 16))
+    d.release()
+    assert d.committed() == -1 and not d.is_unstable(partition=1)
+
+
+def test_a_deleted_topic_leaves_commits_under_way_to_its_successor() -> None:
+    d = Driver()
+    d.commit({("t", 0): 1}, topic_id=b"A" * 16)
+    d.hold = True
+    d.commit({("t", 0): 2}, topic_id=b"B" * 16)
+    d.delete_topics(("t", b"A" * 16))
+    d.release()
+    assert d.committed(topic_id=b"B" * 16) == 2
+
+
+def test_an_old_offset_does_not_expire_over_a_new_one_under_way() -> None:
+    d = Driver(offsets_retention_ms=100_000, offsets_retention_check_interval_ms=150_000)
+    d.commit({("t", 0): 1})
+    d.advance(149_000)
+    d.hold = True
+    d.commit({("t", 0): 2})
+    d.advance(2_000)
+    d.release()
+    assert d.committed() == 2
+
+
+def test_a_group_that_was_founded_anew_does_not_take_the_assignment_of_the_old_one() -> None:
+    d = Driver()
+    d.hold = True
+    first = d.join(version=3)
+    d.advance(9_000)
+    old = first.response.member_id
+    d.sync(old, 1, {old: b"old"})
+    (founding, assignment), d.held = d.held, []
+    d.fail_with = ErrorCode.NOT_ENOUGH_REPLICAS
+    d._append(founding)
+    d.fail_with, d.hold = None, False
+    second = d.join(version=3)
+    d.advance(9_000)
+    new = second.response.member_id
+    d._append(assignment)
+    assert d.group().state is GroupState.COMPLETING_REBALANCE
+    assert d.sync(new, 1, {new: b"new"}).response.assignment == b"new"

@@ -242,14 +242,25 @@ class GroupCoordinator:
 
     def settle(self, result: Result, error: ErrorCode, now_ms: int) -> list[Completion]:
         """The append of a result ended: with NONE its records are in the log, else they are not and never will be."""
+        completions: list[Completion] = []
         if result.records:
             if error is ErrorCode.NONE:
                 for record in result.records:
+                    completions += self._send_home(record)
                     self.replay(record, now_ms, result.producer_id)
             self.offsets.end_append(result.records)
             if result.producer_id != NO_PRODUCER_ID:
                 self.offsets.pending.end_append(result.records)
-        return [completion for settle in result.settles for completion in settle(error, now_ms)]
+        for settle in result.settles:
+            completions += settle(error, now_ms)
+        return completions
+
+    def _send_home(self, record: GroupRecord) -> list[Completion]:
+        """A group was empty when its deletion was decided. Whoever has joined since then starts over in a new one."""
+        group = self.groups.get(record.key.group)
+        if group is None or record.value is not None or isinstance(record.key, OffsetCommitKey):
+            return []
+        return self._abandon(group, ErrorCode.UNKNOWN_MEMBER_ID)
 
     def replay(self, record: GroupRecord, now_ms: int, producer_id: int = NO_PRODUCER_ID) -> None:
         """Take over one record of the log, while loading as well as right after its append. The records of a transaction
@@ -276,14 +287,24 @@ class GroupCoordinator:
         elif group is not None and self._loaded:
             group.take_assignment(value.generation, {each.member_id: each.assignment for each in value.members}, now_ms)
         else:
-            self.groups[group_id] = load_group(group_id, value)
+            group = self.groups[group_id] = load_group(group_id, value)
+            if self._loaded:
+                # It was given up while this record was on its way, as when its founding could not be stored.
+                self._await_members(group, now_ms)
+
+    def _await_members(self, group: ClassicGroup, now_ms: int) -> None:
+        for member in group.members.values():
+            self._rebalancer.keep_alive(group, member, now_ms)
 
     def on_loaded(self, now_ms: int) -> None:
         """Everything is replayed: members have a session timeout from now to show up."""
         self._loaded = True
+        for group_id, _ in self.offsets.groups():
+            if group_id not in self.groups:
+                # Apache Kafka ends a classic group that went over to a newer protocol; its offsets are as good as before.
+                self.groups[group_id] = ClassicGroup(group_id, now_ms)
         for group in self.groups.values():
-            for member in group.members.values():
-                self._rebalancer.keep_alive(group, member, now_ms)
+            self._await_members(group, now_ms)
             if len(group.members) > self.config.max_size:
                 self._rebalancer.prepare(group, "group.max.size was lowered", Result(), now_ms)
         self.timers.schedule(self._expiry, now_ms + self.config.offsets_retention_check_interval_ms)

@@ -43,11 +43,18 @@ def _expired_offsets(
             continue
         for index, committed in partitions.items():
             is_expired = committed.is_expired(_base_timestamp_ms(group, committed), retention_ms, now_ms)
-            if is_expired and not offsets.pending.is_unstable(group.group_id, topic, index):
+            if is_expired and not _is_awaited(group, offsets, topic, index):
                 tombstones.append(records.offset_tombstone(group.group_id, topic, index))
             else:
                 kept += 1
     return tombstones, kept == 0
+
+
+def _is_awaited(group: ClassicGroup, offsets: Offsets, topic: str, index: int) -> bool:
+    """Whether a newer offset is on its way, to the log or to the end of its transaction: the tombstone would come after it."""
+    return offsets.is_in_flight(group.group_id, topic, index) or offsets.pending.is_unstable(
+        group.group_id, topic, index
+    )
 
 
 def _may_expire(group: ClassicGroup) -> bool:

@@ -48,6 +48,7 @@ class ClassicGroup:
     """One group. Members keep the order in which they joined."""
 
     __slots__ = (
+        "assigned_generation",
         "awaiting_join",
         "generation_id",
         "group_id",
@@ -77,6 +78,8 @@ class ClassicGroup:
         self.protocol_type: str | None = None
         self.protocol_name: str | None = None
         self.generation_id = 0
+        self.assigned_generation = -1
+        """The last generation whose assignment the leader has brought, though it may not be in the log yet."""
         self.leader_id: str | None = None
         self.members: dict[str, Member] = {}
         self.static_members: dict[str, str] = {}
@@ -245,8 +248,10 @@ class ClassicGroup:
         self.pending_syncs.clear()
 
     def take_assignment(self, generation_id: int, assignments: Mapping[str, bytes], now_ms: int) -> None:
-        """The leader's assignment is in the log. A group that has moved on since then does not want it any more."""
-        if self.state is GroupState.COMPLETING_REBALANCE and self.generation_id == generation_id:
+        """The leader's assignment is in the log. A group that has moved on since then does not want it any more, and one
+        that was founded anew has the same generations with other members."""
+        is_awaited = self.state is GroupState.COMPLETING_REBALANCE and self.generation_id == generation_id
+        if is_awaited and self.members.keys() == assignments.keys():
             for member in self.members.values():
                 member.assignment = assignments.get(member.member_id, NO_ASSIGNMENT)
             self.transition_to(GroupState.STABLE, now_ms)

@@ -87,8 +87,8 @@ class Offsets:
 
     def __init__(self) -> None:
         self._by_group: dict[str, dict[str, PartitionOffsets]] = {}
-        self._in_flight: dict[str, Counter[tuple[str, int]]] = {}
-        """Commits on their way to the log. Whoever removes a group's offsets must remove these too."""
+        self._in_flight: dict[str, Counter[tuple[str, int, bytes]]] = {}
+        """Commits on their way to the log, by topic, partition and topic id. Whoever removes offsets must remove these."""
         self._replayed = 0
         self.pending = PendingOffsets()
 
@@ -129,56 +129,77 @@ class Offsets:
 
     def begin_append(self, committed: list[GroupRecord]) -> None:
         for record in committed:
-            if isinstance(record.key, OffsetCommitKey) and record.value is not None:
-                key = record.key
-                self._in_flight.setdefault(key.group, Counter())[key.topic, key.partition] += 1
+            if isinstance(record.key, OffsetCommitKey) and isinstance(record.value, OffsetCommitValue):
+                key = record.key.topic, record.key.partition, record.value.topic_id
+                self._in_flight.setdefault(record.key.group, Counter())[key] += 1
 
     def end_append(self, committed: list[GroupRecord]) -> None:
         for record in committed:
-            if isinstance(record.key, OffsetCommitKey) and record.value is not None:
-                key = record.key
-                pending = self._in_flight[key.group]
-                if pending[key.topic, key.partition] > 1:
-                    pending[key.topic, key.partition] -= 1
+            if isinstance(record.key, OffsetCommitKey) and isinstance(record.value, OffsetCommitValue):
+                key = record.key.topic, record.key.partition, record.value.topic_id
+                pending = self._in_flight[record.key.group]
+                if pending[key] > 1:
+                    pending[key] -= 1
                     continue
-                del pending[key.topic, key.partition]
+                del pending[key]
                 if not pending:
-                    del self._in_flight[key.group]
+                    del self._in_flight[record.key.group]
 
     def is_awaited(self, group_id: str) -> bool:
         """Whether commits are on their way to the log or to the end of their transaction."""
         return group_id in self._in_flight or bool(self.pending.of_group(group_id))
+
+    def is_in_flight(self, group_id: str, topic: str, partition: int) -> bool:
+        in_flight = self._in_flight.get(group_id)
+        return in_flight is not None and any(each[:2] == (topic, partition) for each in in_flight)
 
     # Removal
 
     def tombstones(self, group_id: str) -> list[GroupRecord]:
         """Records that remove every offset of a group."""
         keys = {(topic, index) for topic, partitions in self.of_group(group_id).items() for index in partitions}
-        keys |= self._in_flight.get(group_id, Counter()).keys()
+        keys |= {each[:2] for each in self._in_flight.get(group_id, ())}
         keys |= set(self.pending.of_group(group_id))
         return [records.offset_tombstone(group_id, topic, index) for topic, index in sorted(keys)]
 
     def tombstone(self, group_id: str, topic: str, partition: int) -> GroupRecord | None:
         """The record that removes one offset, if there is one to remove."""
         known = self.get(group_id, topic, partition) is not None
-        in_flight = (topic, partition) in self._in_flight.get(group_id, ())
-        if known or in_flight or self.pending.is_unstable(group_id, topic, partition):
+        if (
+            known
+            or self.is_in_flight(group_id, topic, partition)
+            or self.pending.is_unstable(group_id, topic, partition)
+        ):
             return records.offset_tombstone(group_id, topic, partition)
         return None
 
     def tombstones_of_topic(self, topic: str, topic_id: bytes) -> list[GroupRecord]:
         """Records that remove a deleted topic's offsets, but not those of a later topic with the same name."""
-        ids = (ZERO_UUID, topic_id)
-        keys = {
-            (group_id, index): None
-            for group_id, topics in self._by_group.items()
-            for index, committed in topics.get(topic, {}).items()
-            if committed.topic_id in ids
-        }
+        gone: dict[tuple[str, int], None] = {}
+        of_another: set[tuple[str, int]] = set()
+        for group_id, index, its_id in self._of_topic(topic):
+            if its_id in (ZERO_UUID, topic_id):
+                gone[group_id, index] = None
+            else:
+                of_another.add((group_id, index))
+        return [
+            records.offset_tombstone(group_id, topic, index)
+            for group_id, index in gone
+            if (group_id, index) not in of_another
+        ]
+
+    def _of_topic(self, topic: str) -> Iterator[tuple[str, int, bytes]]:
+        """Group, partition and topic id of all that is committed, pending, or on its way to the log."""
+        for group_id, topics in self._by_group.items():
+            for index, committed in topics.get(topic, {}).items():
+                yield group_id, index, committed.topic_id
         for (group_id, name, index), pending in self.pending.items():
-            if name == topic and pending.topic_id in ids:
-                keys[group_id, index] = None
-        return [records.offset_tombstone(group_id, topic, index) for group_id, index in keys]
+            if name == topic:
+                yield group_id, index, pending.topic_id
+        for group_id, in_flight in self._in_flight.items():
+            for name, index, topic_id in in_flight:
+                if name == topic:
+                    yield group_id, index, topic_id
 
     def _remove(self, group_id: str, topic: str, partition: int) -> None:
         topics = self._by_group.get(group_id, {})
