@@ -60,6 +60,7 @@ class Ticket:
 
     response: Any = None
     answers: int = 0
+    request: Any = None
 
     @property
     def error(self) -> ErrorCode:
@@ -119,16 +120,19 @@ class Driver:
         for result in held:
             self._append(result)
 
-    @staticmethod
-    def _send(completions: list[tuple[object, Any]]) -> None:
+    def _send(self, completions: list[tuple[object, Any]]) -> None:
         for ticket, response in completions:
             assert isinstance(ticket, Ticket)
             ticket.response = response
             ticket.answers += 1
             assert ticket.answers == 1, "a request was answered twice"
+            self.answered(ticket)
+
+    def answered(self, ticket: Ticket) -> None:
+        """A request has its answer."""
 
     def _submit(self, entry: Any, request: Any, version: int, **caller: Any) -> Ticket:
-        ticket = Ticket()
+        ticket = Ticket(request=request)
         self._carry_out(entry(request, Caller(version, **caller), ticket, self.now_ms))
         return ticket
 
