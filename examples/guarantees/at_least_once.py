@@ -2,7 +2,7 @@
 
 The usual choice, for work that may be repeated.
 
-    seq 1000 | headrace produce orders
+    seq 1000 | headrace produce orders --create
     python examples/guarantees/at_least_once.py --output done.txt
 """
 

@@ -2,7 +2,7 @@
 
 For what is cheap to miss and bad to repeat: a push message, a sample of a metric.
 
-    seq 1000 | headrace produce orders
+    seq 1000 | headrace produce orders --create
     python examples/guarantees/at_most_once.py --output done.txt
 """
 

@@ -3,7 +3,7 @@
 A record is known by where it lies: topic, partition and offset never change. The row that says so and the effect of the
 record are one transaction of the database, so a record that comes again after a crash changes nothing.
 
-    seq 1000 | headrace produce orders
+    seq 1000 | headrace produce orders --create
     python examples/guarantees/effectively_once.py --output orders.db
     sqlite3 orders.db 'select * from total'
 """

@@ -4,7 +4,7 @@ A crash leaves an open transaction. The program that is started again has the sa
 was left open and lets nobody continue it, and reading goes on where the last committed transaction ended. Readers with
 isolation.level=read_committed never see what was aborted.
 
-    seq 1000 | headrace produce orders
+    seq 1000 | headrace produce orders --create
     python examples/guarantees/exactly_once.py --output invoices
     headrace consume invoices -X isolation.level=read_committed
 """

@@ -80,7 +80,9 @@ def list_transactions(
             )
             for each in found
         ],
-        empty="No transactions. A producer with a transactional.id makes one",
+        empty="No transaction is like that"
+        if states or producer_ids or longer_than
+        else "No transactions. A producer with a transactional.id makes one",
     )
 
 
