@@ -8,6 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from headrace.broker.server import Broker
+from headrace.broker.verification import Guard
+from headrace.replica.partition import Partition
+from headrace.storage.errors import AppendError
 from headrace.testing import LocalBroker, broker, wait_until
 from headrace.testing.faults import ThrottledFs
 from headrace.wire.errors import ErrorCode
@@ -89,6 +93,41 @@ def test_a_partition_that_was_not_added(client: RawClient, topic: str, version: 
     answer = producer.produce(topic, b"b", version=version)
     assert (answer.error_code, answer.base_offset, answer.log_start_offset) == (error, -1, -1)
     assert latest(client, topic, 0) == 0
+
+
+def test_a_broker_that_does_not_verify() -> None:
+    with broker(transaction_partition_verification_enable=False) as server, RawClient(server.port) as client:
+        topic = server.create_topic("t", 2)
+        producer = TransactionalClient(client, topic, v2=False)
+        producer.write(topic, b"a", partition=1)
+        assert producer.produce(topic, b"b").error_code == 0, "which hangs, as nobody will end it"
+        newer = TransactionalClient(client, "newer", v2=True)
+        newer.write(topic, b"c", partition=1)
+        assert newer.end(True) == 0
+
+
+def test_a_refused_marker_leaves_a_verification_under_way_as_it_is(
+    server: LocalBroker, client: RawClient, topic: str
+) -> None:
+    producer = TransactionalClient(client, topic, v2=False)
+    producer.write(topic, b"a")
+    assert producer.end(True) == 0
+    wait_until(lambda: latest(client, topic) == 2)
+
+    def guarded(b: Broker) -> tuple[Guard | None, Partition]:
+        partition = b.replicas.topics[topic][0]
+        return b.verifications.begin(partition, producer.producer_id, producer.epoch, 1, adds=False), partition
+
+    guard, partition = server.call(guarded)
+    fenced = {"coordinator_epoch": -1, "epoch": producer.epoch - 1}
+    assert write_marker(client, topic, producer, **fenced) in (
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+    )
+    server.call(lambda b: b.verifications.check(partition, producer.producer_id, producer.epoch, guard))
+    assert write_marker(client, topic, producer) == 0
+    with pytest.raises(AppendError):
+        server.call(lambda b: b.verifications.check(partition, producer.producer_id, producer.epoch, guard))
 
 
 def test_a_batch_that_comes_after_the_end(client: RawClient, topic: str) -> None:

@@ -32,7 +32,7 @@ def partition() -> Any:
 
 @pytest.fixture
 def verifications() -> Verifications:
-    return Verifications()
+    return Verifications(lambda: True)
 
 
 def header(sequence: int, epoch: int = 0) -> BatchHeader:
@@ -115,6 +115,14 @@ def test_with_version_2_an_unknown_producer_begins_at_0(partition: Any, verifica
     verifications.begin(partition, PRODUCER, 0, 1, adds=True)
     with pytest.raises(AppendError):
         verifications.check_sequence(partition, header(1))
+
+
+def test_without_verification_the_clients_word_is_taken(partition: Any) -> None:
+    verifications = Verifications(lambda: False)
+    assert verifications.begin(partition, PRODUCER, 0, 3, adds=False) is None
+    verifications.check(partition, PRODUCER, 0, None)
+    verifications.check_sequence(partition, header(3))
+    assert verifications.begin(partition, PRODUCER, 0, 0, adds=True) is not None, "which opens the transaction, too"
 
 
 def test_what_producers_hear() -> None:

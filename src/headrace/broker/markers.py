@@ -78,11 +78,12 @@ class _Marker:
     ) -> ErrorCode | asyncio.Future[ErrorCode]:
         now_ms = self.broker.clock.now_ms()
         batch = encode_marker(self.producer_id, self.producer_epoch, self.commit, self.coordinator_epoch, now_ms)
-        self.broker.verifications.on_marker(partition, self.producer_id, self.producer_epoch)
         try:
             appended = partition.append(memoryview(batch), now_ms, "coordinator", self.transaction_version)
         except AppendError as error:
             return error.error_code
+        # The marker has its place, written or not: what was verified before is void behind it.
+        self.broker.verifications.on_marker(partition, self.producer_id, self.producer_epoch)
         if isinstance(appended, asyncio.Future):
             return _later(appended, written)
         if written is not None:

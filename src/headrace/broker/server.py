@@ -66,7 +66,7 @@ class Broker:
         self.fetch_sessions = FetchSessions(settings["max.incremental.fetch.session.cache.slots"])
         self.fetch_max_bytes: int = settings["fetch.max.bytes"]
         self.long_polls: set[Reading] = set()
-        self.verifications = Verifications()
+        self.verifications = Verifications(lambda: settings["transaction.partition.verification.enable"])
         self.timers = Timers(self.clock)
         self.limits = ConnectionLimits()
         options = SocketOptions(

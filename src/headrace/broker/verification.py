@@ -9,6 +9,7 @@ that is out of date.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from headrace.storage.errors import AppendError
@@ -42,13 +43,17 @@ class Guard:
 class Verifications:
     """The guards of all partitions of this node."""
 
-    __slots__ = ("_guards",)
+    __slots__ = ("_enabled", "_guards")
 
-    def __init__(self) -> None:
+    def __init__(self, enabled: Callable[[], bool]) -> None:
+        self._enabled = enabled
+        """`transaction.partition.verification.enable`: without it the clients' word is taken."""
         self._guards: dict[tuple[str, int, int], Guard] = {}
 
     def begin(self, partition: Partition, producer_id: int, epoch: int, sequence: int, adds: bool) -> Guard | None:
-        """A guard if the coordinator must be asked first, None if the transaction is open here already."""
+        """A guard if the coordinator must be asked first, None if the transaction is open here already or nothing is verified."""
+        if not adds and not self._enabled():
+            return None
         entry = partition.log.producers.entries.get(producer_id)
         if entry is not None and epoch < entry.epoch:
             raise AppendError(
@@ -68,7 +73,7 @@ class Verifications:
 
     def check(self, partition: Partition, producer_id: int, epoch: int, guard: Guard | None) -> None:
         """Right before the append: the answer must still be about the transaction that is open."""
-        if is_open(partition, producer_id, epoch):
+        if is_open(partition, producer_id, epoch) or not self._enabled():
             return
         current = self._guards.get((partition.topic, partition.partition, producer_id))
         if guard is None or guard is not current:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.settings.definition import INT_MAX, AtLeast, Between, Setting, Type
+from headrace.settings.definition import INT_MAX, AtLeast, Between, Setting, Type, Update
 
 SETTINGS = (
     Setting(
@@ -167,6 +167,15 @@ SETTINGS = (
         "How often the broker looks for transactional ids that have expired.",
         AtLeast(1),
         "low",
+    ),
+    Setting(
+        "transaction.partition.verification.enable",
+        Type.BOOLEAN,
+        True,
+        "Whether the first batch of a transaction in a partition is let in only after the transaction's coordinator has "
+        "confirmed that the partition was added. Newer clients (transaction version 2) have it added by the broker in any case.",
+        importance="low",
+        update=Update.CLUSTER_WIDE,
     ),
     Setting(
         "add.partitions.to.txn.retry.backoff.ms",

@@ -90,7 +90,6 @@ ssl.keymanager.algorithm ssl.keystore.certificate.chain ssl.keystore.key ssl.key
 ssl.keystore.type ssl.principal.mapping.rules ssl.protocol ssl.provider ssl.secure.random.implementation
 ssl.trustmanager.algorithm ssl.truststore.certificates ssl.truststore.location ssl.truststore.password
 ssl.truststore.type telemetry.max.bytes
-transaction.partition.verification.enable
 transaction.two.phase.commit.enable unclean.leader.election.interval.ms
 unstable.api.versions.enable unstable.feature.versions.enable
 """
