@@ -83,6 +83,7 @@ def _ended(cli: Run, name: str) -> dict | None:
 
 
 def test_what_a_coordinator_knows_does_not_hang(cli: Run, writer: Producer, topic: str, name: str) -> None:
+    assert cli("transactions", "find-hanging", "--topic", topic, "--older-than", "0s", "--json").json == []
     where = ("--topic", topic, "--partition", "1")
     refused = cli("transactions", "abort", *where, "--yes")
     assert refused.code == 1
