@@ -285,9 +285,9 @@ def delete_records(servers: str, topic: str, partition: int, offset: int) -> Non
         future.result(20)
 
 
-def consume(servers: str, group: str, topic: str, count: int) -> None:
+def consume(servers: str, group: str, topic: str, count: int, **settings: str) -> None:
     """Read with a group, commit, and leave."""
-    options = {"bootstrap.servers": servers, "group.id": group, "auto.offset.reset": "earliest"}
+    options = {"bootstrap.servers": servers, "group.id": group, "auto.offset.reset": "earliest", **settings}
     consumer = Consumer({**options, "enable.auto.commit": False})
     consumer.subscribe([topic])
     left = count
