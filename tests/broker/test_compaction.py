@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
@@ -104,3 +105,23 @@ def test_nothing_is_compacted_when_told_so() -> None:
         before = size(server, "t")
         assert server.call(lambda running: running.cleaner.run()) is None
         assert size(server, "t") == before
+
+
+def test_a_full_disk_takes_its_directory_offline_and_no_other(tmp_path: Path) -> None:
+    dirs = [tmp_path / "a", tmp_path / "b"]
+    with broker(**QUICK, log_dirs=",".join(map(str, dirs))) as server:
+        for name in "xyz":
+            server.create_topic(name, cleanup_policy="compact", segment_bytes=1_048_576, min_cleanable_dirty_ratio=0)
+        # The first directory has the metadata, too, which cannot be lost.
+        fine, full = (next(path for path in folder.glob("?-0")) for folder in dirs)
+        (full / f"{0:020d}.log.cleaned").symlink_to("/dev/full")  # whatever is written there finds no room
+        for folder in (full, fine):
+            fill(server, folder.name[0], 12_000)
+        wait_until(lambda: offline(server)[1] is not None, timeout_s=30)
+        assert "No space left" in str(offline(server)[1]) and full.name in str(offline(server)[1])
+        wait_until(lambda: offsets(f"{dirs[0]}/cleaner-offset-checkpoint").get((fine.name[0], 0), 0) > 0, timeout_s=30)
+        assert offline(server)[0] is None
+
+
+def offline(server: LocalBroker) -> list[OSError | None]:
+    return server.call(lambda b: [each.files.offline for each in b.replicas.directories])

@@ -2,18 +2,18 @@
 
 Owns how far each log is clean (`cleaner-offset-checkpoint` in every log directory) and the worker processes. The event loop
 is the only one to change a log; the reading and writing of segments happens elsewhere, so that clients do not wait for it.
-A log that turns out to be damaged is not tried again before the next start.
+A log that turns out to be damaged is not tried again before the next start; an error of the disk takes its directory offline.
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from headrace.broker.cleaner_worker import Worker
 from headrace.replica.partition import Partition
 from headrace.replica.replicas import ReplicaDirectory
 from headrace.storage import checkpoint
@@ -22,7 +22,7 @@ from headrace.storage.compaction import planning, swapping
 from headrace.storage.compaction.cleaning import Finished, Task
 from headrace.storage.compaction.planning import Cleanable
 from headrace.storage.compaction.target import Cleaned
-from headrace.storage.compaction.worker import RoundFailed, decode
+from headrace.storage.compaction.worker import RoundFailed
 
 if TYPE_CHECKING:
     from headrace.broker.server import Broker
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 log = logging.getLogger("headrace.broker.cleaner")
 
 CHECKPOINT = "cleaner-offset-checkpoint"
-WORKER = "headrace.storage.compaction.worker"
 # What Kafka's map takes of the buffer for a key: a digest and an offset.
 BYTES_PER_KEY = 24
+Outcome = TypeVar("Outcome")
 
 
 class CleanedTo(NamedTuple):
@@ -95,11 +95,15 @@ class Cleaner:
         worker: Worker | None = None
         try:
             while not self._stopping and (chosen := self._choose()) is not None:
-                worker = worker or Worker(self._workers)
+                if worker is None:
+                    worker = await Worker.start()
+                    self._workers.add(worker)
+                    continue  # much may have changed meanwhile
                 if not await self._clean(worker, *chosen):
                     return
         finally:
             if worker is not None:
+                self._workers.discard(worker)
                 await worker.close()
 
     def _choose(self) -> tuple[Partition, Cleanable] | None:
@@ -133,7 +137,11 @@ class Cleaner:
         self._busy.add(partition)
         now_ms = self._broker.clock.now_ms()
         try:
-            task = planning.make_task(partition.log, cleanable, now_ms, self._max_keys(), self._bytes_per_second())
+            producers = planning.last_of_producers(partition.log)
+            limits = self._max_keys(), self._bytes_per_second()
+            task = await self._in_background(
+                partition.directory, planning.make_task, partition.log, cleanable, producers, now_ms, *limits
+            )
             finished = await self._follow(worker, task, partition, now_ms)
             if finished is None:
                 return False
@@ -152,10 +160,10 @@ class Cleaner:
             )
             await self._remember(partition, finished.first_dirty_offset)
         except RoundFailed as error:
-            await self._failed(partition, error)
-            return error.corrupt
+            return await self._failed(partition, error)
         except OSError as error:
-            partition.directory.fail(error)
+            if not (partition.log.closed or isinstance(error, FileNotFoundError)):
+                partition.directory.fail(error)
             return False
         finally:
             self._busy.discard(partition)
@@ -181,14 +189,24 @@ class Cleaner:
             outcome = await worker.next()
         return outcome
 
-    async def _failed(self, partition: Partition, error: RoundFailed) -> None:
+    async def _failed(self, partition: Partition, error: RoundFailed) -> bool:
+        """Whether the worker can go on with another log."""
+        if partition.log.closed:
+            return False
+        # A file that is gone was deleted by retention or with its topic, and the next round is about those that are there.
+        if error.errno is not None and error.errno != errno.ENOENT:
+            partition.directory.fail(OSError(error.errno, f"compaction of {partition.log!r}: {error}"))
+            return True
         if error.corrupt and partition.topic_id is not None:
             self._uncleanable.add((partition.topic_id, partition.partition))
             log.error("%r is not compacted any more: %s", partition.log, error)
         elif not self._stopping:
             log.warning("compaction of %r is tried again later: %s", partition.log, error)
-        if not partition.log.closed:
+        try:
             await self._in_background(partition.directory, swapping.discard, partition.log.folder)
+        except OSError as failure:
+            partition.directory.fail(failure)
+        return error.corrupt
 
     async def _remember(self, partition: Partition, offset: int) -> None:
         if partition.topic_id is None or partition.log.closed:
@@ -204,58 +222,7 @@ class Cleaner:
         # Renames that came before are done before: the same thread makes them.
         await self._in_background(directory, checkpoint.write_offsets, directory.files.fs, path, offsets)
 
-    async def _in_background(self, directory: ReplicaDirectory, function, *arguments) -> None:
-        await asyncio.get_running_loop().run_in_executor(directory.background, function, *arguments)
-
-
-class Worker:
-    """A process that cleans, and the thread that waits for what it says."""
-
-    def __init__(self, running: set[Worker]) -> None:
-        self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-            [sys.executable, "-m", WORKER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="headrace-cleaner")
-        self._running = running
-        running.add(self)
-
-    async def begin(self, task: Task) -> Cleaned | Finished:
-        return await self._ask(task.to_json() + "\n")
-
-    async def next(self) -> Cleaned | Finished:
-        return await self._ask("")
-
-    async def _ask(self, text: str) -> Cleaned | Finished:
-        line = await asyncio.get_running_loop().run_in_executor(self._thread, self._exchange, text)
-        if not line:
-            raise RoundFailed(f"the worker process has ended ({self._process.wait()})", False)
-        return decode(line)
-
-    def _exchange(self, text: str) -> str:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        try:
-            self._process.stdin.write(text)
-            self._process.stdin.flush()
-            return self._process.stdout.readline()
-        except BrokenPipeError:
-            return ""
-
-    def kill(self) -> None:
-        self._process.kill()
-
-    async def close(self) -> None:
-        self._running.discard(self)
-        await asyncio.get_running_loop().run_in_executor(self._thread, self._close)
-        self._thread.shutdown(wait=False)
-
-    def _close(self) -> None:
-        """The end of its input ends the process."""
-        self._process.kill()
-        self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            assert pipe is not None
-            try:
-                pipe.close()
-            except BrokenPipeError:
-                continue
+    async def _in_background(
+        self, directory: ReplicaDirectory, function: Callable[..., Outcome], *arguments: Any
+    ) -> Outcome:
+        return await asyncio.get_running_loop().run_in_executor(directory.background, function, *arguments)

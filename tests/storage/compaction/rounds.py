@@ -22,7 +22,7 @@ def clean(
 ) -> Finished:
     """One round over everything that may be cleaned, put in place as it goes."""
     cleanable = planning.assess(log, cleaned_to, now_ms, log.log_end_offset if stable is None else stable)
-    task = planning.make_task(log, cleanable, now_ms, max_keys, float("inf"))
+    task = planning.make_task(log, cleanable, planning.last_of_producers(log), now_ms, max_keys, float("inf"))
     for outcome in Round(type(task).from_json(task.to_json()), fs or log.folder.fs).run():
         if isinstance(outcome, Finished):
             return outcome

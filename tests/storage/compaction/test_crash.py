@@ -127,7 +127,9 @@ def test_a_crash_of_the_start_that_finishes_a_swap(tmp_path: Path) -> None:
     jobs = []
     log.defer = jobs.append
     cleanable = planning.assess(log, None, NOW, end)
-    first = next(Round(planning.make_task(log, cleanable, NOW, 1000, float("inf"))).run())
+    first = next(
+        Round(planning.make_task(log, cleanable, planning.last_of_producers(log), NOW, 1000, float("inf"))).run()
+    )
     assert not isinstance(first, Finished)
     assert swap_in(log, first, NOW)
     crash(log)
@@ -142,7 +144,9 @@ def test_a_crash_of_the_start_that_finishes_a_swap(tmp_path: Path) -> None:
 def test_a_log_that_changed_meanwhile_is_left_alone(tmp_path: Path) -> None:
     log = filled(tmp_path)
     cleanable = planning.assess(log, None, NOW, log.log_end_offset)
-    first = next(Round(planning.make_task(log, cleanable, NOW, 1000, float("inf"))).run())
+    first = next(
+        Round(planning.make_task(log, cleanable, planning.last_of_producers(log), NOW, 1000, float("inf"))).run()
+    )
     assert not isinstance(first, Finished)
     log.advance_log_start(log.segments[1].base_offset)
     log.apply_retention(NOW)

@@ -17,6 +17,7 @@ from headrace.storage.log import Log
 from headrace.storage.segment import UNKNOWN_TIMESTAMP, Segment
 from headrace.wire.batch import read_header
 
+LastOfProducers = tuple[tuple[int, int, int], ...]
 logger = logging.getLogger("headrace.storage")
 
 
@@ -99,8 +100,20 @@ def _first_timestamp(segment: Segment) -> int:
     return segment.first_timestamp
 
 
-def make_task(log: Log, cleanable: Cleanable, now_ms: int, max_keys: int, bytes_per_second: float) -> Task:
-    """Everything that the worker needs to know."""
+def last_of_producers(log: Log) -> LastOfProducers:
+    """Where each producer has got to: what the round must keep of it."""
+    return tuple((key, entry.last_offset, entry.epoch) for key, entry in log.producers.entries.items())
+
+
+def make_task(
+    log: Log,
+    cleanable: Cleanable,
+    producers: LastOfProducers,
+    now_ms: int,
+    max_keys: int,
+    bytes_per_second: float,
+) -> Task:
+    """Everything that the worker needs to know. Asks the disk for it, so that the log's owner may want a thread to do it."""
     config = log.config
     stat, join = log.folder.fs.stat, log.folder.join
 
@@ -120,7 +133,7 @@ def make_task(log: Log, cleanable: Cleanable, now_ms: int, max_keys: int, bytes_
         index_interval_bytes=config.index_interval_bytes,
         max_keys=max_keys,
         bytes_per_second=bytes_per_second,
-        producers=tuple((key, entry.last_offset, entry.epoch) for key, entry in log.producers.entries.items()),
+        producers=producers,
         aborted=tuple(_aborted(log)),
     )
 

@@ -4,7 +4,8 @@ A line on standard input is a task. The answers are lines of JSON on standard ou
 
     {"cleaned": {...}}    a segment is on disk, to be put in its place
     {"finished": {...}}   the end of the round
-    {"failed": "...", "corrupt": true or false}    its end as well
+    {"failed": "...", "corrupt": true}   its end as well: the log is damaged
+    {"failed": "...", "errno": 28}       its end as well: the disk refused something
 
 The end of the input ends the process at once, whatever it does: then the broker is gone or has changed its mind.
 """
@@ -42,15 +43,16 @@ def decode(line: str) -> Cleaned | Finished:
         return Cleaned(**{**fields, "replaces": tuple(fields["replaces"])})
     if "finished" in message:
         return Finished(**message["finished"])
-    raise RoundFailed(message["failed"], message["corrupt"])
+    raise RoundFailed(message["failed"], corrupt=message.get("corrupt", False), errno=message.get("errno"))
 
 
 class RoundFailed(Exception):
-    """A round that did not end; `corrupt` when it will not do so next time either."""
+    """A round that did not end; `corrupt` when it will not do so next time either, `errno` when that is what a file said."""
 
-    def __init__(self, message: str, corrupt: bool) -> None:
+    def __init__(self, message: str, *, corrupt: bool = False, errno: int | None = None) -> None:
         super().__init__(message)
         self.corrupt = corrupt
+        self.errno = errno
 
 
 def main() -> None:
@@ -66,7 +68,7 @@ def main() -> None:
         except (CorruptLog, WireError) as error:
             _say(json.dumps({"failed": str(error), "corrupt": True}))
         except OSError as error:
-            _say(json.dumps({"failed": str(error), "corrupt": False}))
+            _say(json.dumps({"failed": str(error), "errno": error.errno}))
 
 
 def _listen(tasks: queue.SimpleQueue[str]) -> None:
