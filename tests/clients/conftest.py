@@ -1,6 +1,7 @@
 """The broker that the clients talk to: Headrace, or with HEADRACE_TESTS_ON=apache-kafka the real Apache Kafka.
 
-The second is how a test of ours is checked: what Apache Kafka fails is a wrong test.
+The second is how a test of ours is checked: what Apache Kafka fails is a wrong test. HEADRACE_TESTS_ON=127.0.0.1:9092 is
+a broker that runs already.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 import time
 import uuid
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -23,9 +25,18 @@ class RunningBroker(Protocol):
     data_dir: Path
 
 
+@dataclass(frozen=True)
+class BrokerElsewhere:
+    bootstrap_servers: str
+    data_dir: Path = Path("unknown")
+
+
 @contextlib.contextmanager
 def running_broker(settings: Mapping[str, str] | None = None) -> Iterator[RunningBroker]:
-    if os.environ.get("HEADRACE_TESTS_ON") == "apache-kafka":
+    tests_on = os.environ.get("HEADRACE_TESTS_ON", "")
+    if ":" in tests_on:
+        yield BrokerElsewhere(tests_on)
+    elif tests_on == "apache-kafka":
         from conformance.apache_kafka import apache_kafka
 
         with apache_kafka(settings) as kafka:

@@ -11,7 +11,6 @@ from typing import Any
 from conformance.cache import free_port
 from tests.clients.java_program import JavaProgram
 
-TIMEOUT_S = 90.0
 FILE_CONNECTORS = "org.apache.kafka.connect.file"
 INTERNAL_TOPICS = ("config", "offset", "status")
 

@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar
 from conformance.apache_kafka import LIBS, java_command
 from headrace.testing import wait_until
 
-START_TIMEOUT_S = 60.0
+TIMEOUT_S = 120.0
 SOURCES = Path(__file__).parent / "java"
 Outcome = TypeVar("Outcome")
 
@@ -42,7 +42,7 @@ class JavaProgram:
         parsed = [json.loads(line) for line in lines if line.startswith("{")]
         return parsed if name is None else [event for event in parsed if event["name"] == name]
 
-    def until(self, condition: Callable[[], Outcome], message: str, timeout_s: float = START_TIMEOUT_S) -> Outcome:
+    def until(self, condition: Callable[[], Outcome], message: str, timeout_s: float = TIMEOUT_S) -> Outcome:
         """Wait for the condition as long as the program lives."""
 
         def checked() -> Outcome:
@@ -51,14 +51,14 @@ class JavaProgram:
 
         return wait_until(checked, timeout_s=timeout_s, message=message, interval_s=0.05)
 
-    def wait(self, timeout_s: float = START_TIMEOUT_S) -> int:
+    def wait(self, timeout_s: float = TIMEOUT_S) -> int:
         """Its exit status, once it has ended by itself."""
         try:
             return self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             raise AssertionError(f"{self._name} has not ended after {timeout_s:g} s: {self.tail()}") from None
 
-    def terminate(self, timeout_s: float = START_TIMEOUT_S) -> int:
+    def terminate(self, timeout_s: float = TIMEOUT_S) -> int:
         self._process.terminate()
         return self.wait(timeout_s)
 

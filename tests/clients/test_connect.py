@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource
 
 from tests.clients.conftest import RunningBroker, running_broker
-from tests.clients.connect_worker import TIMEOUT_S, ConnectWorker
+from tests.clients.connect_worker import ConnectWorker
 from tests.clients.java_program import JavaProgram
 from tests.clients.reference_client import read_to_end
 
@@ -53,7 +53,7 @@ def test_file_to_topic_to_file(broker_that_compacts: RunningBroker, name: str, t
     worker, files = ConnectWorker(tmp_path, servers, name), Files(tmp_path)
     topic = f"{name}-lines"
     with worker.start() as running:
-        running.until(lambda: worker.ask("GET", "/connectors") == [], "an answer over REST", TIMEOUT_S)
+        running.until(lambda: worker.ask("GET", "/connectors") == [], "an answer over REST")
         files.grow(STEP)
         worker.create("source", "FileStreamSourceConnector", file=str(files.source), topic=topic)
         worker.create("sink", "FileStreamSinkConnector", file=str(files.sink), topics=topic)
@@ -66,7 +66,7 @@ def test_file_to_topic_to_file(broker_that_compacts: RunningBroker, name: str, t
         wait_for_tasks(running, worker)
         grow_and_wait(running, files)
         assert files.received() == files.written, "a clean restart repeats nothing"
-        running.until(lambda: is_compacted(servers, worker.topics["offset"]), "compacted offsets", TIMEOUT_S)
+        running.until(lambda: is_compacted(servers, worker.topics["offset"]), "compacted offsets")
         files.grow(STEP)
         running.kill()
 
@@ -85,13 +85,13 @@ def grow_and_wait(running: JavaProgram, files: Files) -> None:
     """Several steps, because every step is a transaction of its own."""
     for _ in range(STEPS):
         files.grow(STEP)
-        running.until(lambda: files.received()[-1:] == files.written[-1:], "all lines in the sink", TIMEOUT_S)
+        running.until(lambda: files.received()[-1:] == files.written[-1:], "all lines in the sink")
 
 
 def wait_for_tasks(running: JavaProgram, worker: ConnectWorker) -> None:
     """Nobody told this process of connectors: it has read of them in its topics."""
     for connector in ("source", "sink"):
-        running.until(lambda each=connector: worker.states(each) == ["RUNNING"] * 2, f"{connector} running", TIMEOUT_S)
+        running.until(lambda each=connector: worker.states(each) == ["RUNNING"] * 2, f"{connector} running")
 
 
 def is_compacted(bootstrap_servers: str, topic: str) -> bool:

@@ -19,7 +19,7 @@ LINES = 9000
 WORDS = [f"word-{number}" for number in range(40)]
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(400)
 def test_word_count(bootstrap_servers: str, topic: str, name: str, admin: AdminClient, tmp_path: Path) -> None:
     """Killed twice: it goes on with the state on its disk first, and then with nothing but the changelog."""
     output = f"{name}-output"
@@ -37,11 +37,11 @@ def test_word_count(bootstrap_servers: str, topic: str, name: str, admin: AdminC
     total = words.total()
     for state, part in (("state", 0.1), ("state", 0.4)):
         with application(state) as running:
-            running.until(lambda part=part: counted() > total * part, f"{part:.0%} of the words", timeout_s=90)
+            running.until(lambda part=part: counted() > total * part, f"{part:.0%} of the words")
             running.kill()
             assert counted() < total, "finished before it was killed"
     with application("new state") as last:
-        last.until(lambda: counted() >= total, "all words", timeout_s=90)
+        last.until(lambda: counted() >= total, "all words")
         last.terminate()
     assert_exact(bootstrap_servers, output, words)
     assert_changelog(bootstrap_servers, admin, f"{name}-counts-changelog", words)

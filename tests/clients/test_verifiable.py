@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from tests.clients.java_program import JavaProgram
 from tests.clients.reference_client import read_to_end
 
-pytestmark = pytest.mark.peer("apache-kafka")
+pytestmark = [pytest.mark.peer("apache-kafka"), pytest.mark.timeout(300)]
 TOOLS = "org.apache.kafka.tools"
 PARTITIONS = 3
 Place = tuple[int, int]
@@ -34,7 +34,8 @@ def verifiable_consumer(folder: Path, bootstrap_servers: str, topic: str, group:
 
 
 def verifiable_producer(folder: Path, bootstrap_servers: str, topic: str, records: int, per_s: int) -> JavaProgram:
-    limits = ["--max-messages", str(records), "--throughput", str(per_s), "--acks", "-1"]
+    """With keys, so that every partition gets records."""
+    limits = ["--max-messages", str(records), "--throughput", str(per_s), "--acks", "-1", "--repeating-keys", "60"]
     where = ["--bootstrap-server", bootstrap_servers, "--topic", topic]
     return JavaProgram(folder, f"{TOOLS}.VerifiableProducer", *where, *limits)
 
