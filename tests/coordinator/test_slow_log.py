@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from headrace.coordinator.group import GroupState
 from headrace.wire.errors import ErrorCode
 from tests.coordinator.driver import Driver
@@ -119,27 +121,32 @@ def test_a_leader_that_brought_two_assignments_hears_that_neither_could_be_store
     assert d.sync(leader, 2, {leader: b"L3"}).response.assignment == b"L3"
 
 
-def test_whoever_joins_a_group_that_is_being_deleted_starts_over() -> None:
+@pytest.mark.parametrize("error", [None, ErrorCode.NOT_ENOUGH_REPLICAS])
+def test_nobody_joins_a_group_that_is_being_deleted(error: ErrorCode | None) -> None:
     d = Driver()
     d.commit({("t", 0): 1})
     d.hold = True
-    d._submit(d.coordinator.on_delete_groups, ["g"], 2)
-    joining = d.join(version=3)
-    assert joining.response is None
+    deleting = d._submit(d.coordinator.on_delete_groups, ["g"], 2)
+    again = d._submit(d.coordinator.on_delete_groups, ["g"], 2)
+    assert again.response[0].error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert d.join(version=3).error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    d.fail_with = error
     d.release()
-    assert joining.error is ErrorCode.UNKNOWN_MEMBER_ID and "g" not in d.coordinator.groups
+    d.fail_with = None
+    assert deleting.response is not None and ("g" in d.coordinator.groups) is (error is not None)
     assert d.stable()
 
 
-def test_whoever_joins_a_group_that_is_expiring_starts_over() -> None:
+def test_nobody_joins_a_group_that_is_expiring() -> None:
     d = Driver(offsets_retention_check_interval_ms=60_000)
     (member,) = d.stable()
     d.leave(member)
     d.hold = True
-    d.advance(60_000)
-    joining = d.join(version=3)
+    d.advance(130_000)
+    assert d.join(version=3).error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert len(d.held) == 1
     d.release()
-    assert joining.error is ErrorCode.UNKNOWN_MEMBER_ID and "g" not in d.coordinator.groups
+    assert "g" not in d.coordinator.groups
 
 
 def test_an_assignment_that_outlives_its_group_brings_no_members_that_stay_for_ever() -> None:
@@ -209,3 +216,24 @@ def test_a_group_that_was_founded_anew_does_not_take_the_assignment_of_the_old_o
     d._append(assignment)
     assert d.group().state is GroupState.COMPLETING_REBALANCE
     assert d.sync(new, 1, {new: b"new"}).response.assignment == b"new"
+
+
+def test_a_group_that_was_founded_anew_gives_way_to_later_generations_of_the_old_one() -> None:
+    d = Driver()
+    d.hold = True
+    d.join(version=3)
+    d.advance(9_000)
+    d.advance(60_000)
+    founding, *emptied = d.held
+    d.held = []
+    d.fail_with = ErrorCode.NOT_ENOUGH_REPLICAS
+    d._append(founding)
+    d.fail_with, d.hold = None, False
+    joining = d.join(version=3)
+    assert emptied and joining.response is None
+    for result in emptied:
+        d._append(result)
+    assert joining.error is ErrorCode.UNKNOWN_MEMBER_ID
+    generation = d.group().generation_id
+    d.restart()
+    assert d.group().generation_id == generation == 2

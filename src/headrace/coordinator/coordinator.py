@@ -36,6 +36,9 @@ from headrace.wire.messages.sync_group import SyncGroupRequest, SyncGroupRespons
 from headrace.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 from headrace.wire.records.group import GroupMetadataKey, GroupMetadataValue, OffsetCommitKey, OffsetCommitValue
 
+BEING_DELETED = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+"""What whoever comes to a group hears while its tombstone is on its way to the log: try again."""
+
 
 def _random_id() -> str:
     return str(uuid.uuid4())
@@ -82,9 +85,10 @@ class GroupCoordinator:
         shortest, longest = self.config.min_session_timeout_ms, self.config.max_session_timeout_ms
         if not shortest <= request.session_timeout_ms <= longest:
             return ErrorCode.INVALID_SESSION_TIMEOUT
-        if request.member_id and request.group_id not in self.groups:
+        group = self.groups.get(request.group_id)
+        if request.member_id and group is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
-        return ErrorCode.NONE
+        return BEING_DELETED if group is not None and group.is_being_deleted else ErrorCode.NONE
 
     def _settle_new_group(self, group: ClassicGroup, error: ErrorCode) -> list[Completion]:
         """A group that could not be stored has not been founded: those who waited for it hear why."""
@@ -212,11 +216,25 @@ class GroupCoordinator:
         group = self.groups.get(group_id)
         if group is None:
             return ErrorCode.GROUP_ID_NOT_FOUND
+        if group.is_being_deleted:
+            return BEING_DELETED
         if group.state is not GroupState.EMPTY:
             return ErrorCode.NON_EMPTY_GROUP
         result.records += self.offsets.tombstones(group_id)
         result.records.append(records.group_tombstone(group_id))
+        self._close(group, result)
         return ErrorCode.NONE
+
+    @staticmethod
+    def _close(group: ClassicGroup, result: Result) -> None:
+        """Its tombstone is among the records: nobody may join any more, unless they cannot be written."""
+        group.is_being_deleted = True
+
+        def settle(error: ErrorCode, now_ms: int) -> list[Completion]:
+            group.is_being_deleted = False
+            return []
+
+        result.settles.append(settle)
 
     # Time
 
@@ -231,7 +249,11 @@ class GroupCoordinator:
         return result
 
     def _expire(self, result: Result, now_ms: int) -> None:
-        result.records += expiry.expired(self.groups.values(), self.offsets, self.config.offsets_retention_ms, now_ms)
+        expired = expiry.expired(self.groups.values(), self.offsets, self.config.offsets_retention_ms, now_ms)
+        result.records += expired
+        for record in expired:
+            if isinstance(record.key, GroupMetadataKey):
+                self._close(self.groups[record.key.group], result)
         self.timers.schedule(self._expiry, now_ms + self.config.offsets_retention_check_interval_ms)
 
     def on_clock_set(self, delta_ms: int) -> None:
@@ -256,9 +278,10 @@ class GroupCoordinator:
         return completions
 
     def _send_home(self, record: GroupRecord) -> list[Completion]:
-        """A group was empty when its deletion was decided. Whoever has joined since then starts over in a new one."""
-        group = self.groups.get(record.key.group)
-        if group is None or record.value is not None or isinstance(record.key, OffsetCommitKey):
+        """A generation that this group has not reached is of one before it, which was given up when its founding could not
+        be stored. The log has the last word: whoever is in the new one starts over."""
+        group, value = self.groups.get(record.key.group), record.value
+        if group is None or not isinstance(value, GroupMetadataValue) or value.generation <= group.generation_id:
             return []
         return self._abandon(group, ErrorCode.UNKNOWN_MEMBER_ID)
 

@@ -20,6 +20,8 @@ def expired(groups: Iterable[ClassicGroup], offsets: Offsets, retention_ms: int,
     """Tombstones for expired offsets and for empty groups that have none left."""
     tombstones: list[GroupRecord] = []
     for group in groups:
+        if group.is_being_deleted:
+            continue
         expired_offsets, none_left = _expired_offsets(group, offsets, retention_ms, now_ms)
         tombstones += expired_offsets
         if none_left and group.state is GroupState.EMPTY and not offsets.is_awaited(group.group_id):

@@ -52,6 +52,7 @@ class ClassicGroup:
         "awaiting_join",
         "generation_id",
         "group_id",
+        "is_being_deleted",
         "join_timer",
         "leader_id",
         "members",
@@ -93,6 +94,8 @@ class ClassicGroup:
         self.subscribed_topics: set[str] | None = None
         """None while it is not known, because the group is no consumer group or its metadata does not parse."""
         self.new_member_added = False
+        self.is_being_deleted = False
+        """Its tombstone is on its way to the log: nobody may join until that has ended."""
         self.join_timer: Timer | None = None
         self.sync_timer: Timer | None = None
 
