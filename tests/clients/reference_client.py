@@ -66,3 +66,16 @@ def read_to_end(bootstrap_servers: str, topic: str, partitions: int, isolation: 
 def read_values(bootstrap_servers: str, topic: str, count: int, partitions: int = 3) -> list[str]:
     """The values of `read_all`, sorted."""
     return sorted(message.value().decode() for message in read_all(bootstrap_servers, topic, count, partitions))
+
+
+def assert_one_aborted_one_committed(bootstrap_servers: str, topic: str, group: str) -> None:
+    """Every partition has one record of an aborted transaction and one of a committed, which committed offset 1 of partition 1."""
+    read = read_to_end(bootstrap_servers, topic, 3, "read_committed")
+    assert [[each.value() for each in part] for part in read] == [[f"committed-{n}".encode()] for n in range(3)]
+    everything = read_to_end(bootstrap_servers, topic, 3, "read_uncommitted")
+    both = [[f"{word}-{n}".encode() for word in ("aborted", "committed")] for n in range(3)]
+    assert [[each.value() for each in part] for part in everything] == both
+    consumer = Consumer({"bootstrap.servers": bootstrap_servers, "group.id": group})
+    partitions = [TopicPartition(topic, partition) for partition in range(3)]
+    assert [each.offset for each in consumer.committed(partitions, timeout=TIMEOUT_S)] == [-1001, 1, -1001]
+    consumer.close()
