@@ -53,6 +53,9 @@ class Cleaner:
         self.rounds = 0
         self.bytes_read = 0
         self.bytes_written = 0
+        self.max_dirty_ratio = 0.0
+        """Of all compacted logs, when it was last looked for one to clean."""
+        self._last_run_ms = broker.clock.now_ms()
 
     def start(self) -> None:
         """Learns how far the logs were cleaned before."""
@@ -85,6 +88,14 @@ class Cleaner:
         known = self._cleaned_to.get((partition.topic, partition.partition))
         return known.offset if known is not None and known.topic_id == partition.topic_id else None
 
+    @property
+    def since_last_run_ms(self) -> int:
+        return max(0, self._broker.clock.now_ms() - self._last_run_ms)
+
+    @property
+    def uncleanable_partitions(self) -> int:
+        return len(self._uncleanable)
+
     def assess(self, partition: Partition) -> Cleanable:
         """What cleaning would find in a log now."""
         return planning.assess(
@@ -108,6 +119,7 @@ class Cleaner:
 
     def _choose(self) -> tuple[Partition, Cleanable] | None:
         best: tuple[Partition, Cleanable] | None = None
+        self._last_run_ms, self.max_dirty_ratio = self._broker.clock.now_ms(), 0.0
         for partition in self._broker.replicas.all():
             config = partition.log.config
             if not config.compact or not self._may_clean(partition):
@@ -117,6 +129,7 @@ class Cleaner:
             except OSError as error:
                 partition.directory.fail(error)
                 continue
+            self.max_dirty_ratio = max(self.max_dirty_ratio, cleanable.dirty_ratio)
             due = cleanable.is_due(config.min_cleanable_dirty_ratio)
             if due and (best is None or cleanable.dirty_ratio > best[1].dirty_ratio):
                 best = partition, cleanable

@@ -167,6 +167,16 @@ class Transactions:
             for entry in shard.transactions.transactional_ids.values()
         )
 
+    @property
+    def markers_under_way(self) -> int:
+        """Transactions whose markers are being written."""
+        return sum(shard.markers_under_way for shard in self.loaded_shards)
+
+    def count_ended(self) -> dict[str, int]:
+        """Transactions that have ended since the start, by outcome."""
+        coordinators = [shard.transactions for shard in self.loaded_shards]
+        return {"commit": sum(c.committed for c in coordinators), "abort": sum(c.aborted for c in coordinators)}
+
     async def create_topic(self) -> None:
         """Create `__transaction_state`, as the first question for a coordinator does. Callers at once share one try."""
         if self._shards:

@@ -17,11 +17,11 @@ from headrace.coordinator.transactions.checks import NewProducerId, Producer
 from headrace.coordinator.transactions.config import TransactionConfig
 from headrace.coordinator.transactions.deadlines import Deadlines
 from headrace.coordinator.transactions.describing import Filter, describe, listed
+from headrace.coordinator.transactions.expiry import expire
 from headrace.coordinator.transactions.markers import after_writing, markers_of
 from headrace.coordinator.transactions.records import TransactionRecord
 from headrace.coordinator.transactions.result import Markers, Result, answer
 from headrace.coordinator.transactions.transaction import (
-    AT_REST,
     PREPARED,
     TopicPartition,
     Transaction,
@@ -33,8 +33,6 @@ from headrace.wire.messages import describe_transactions, list_transactions
 from headrace.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 from headrace.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
-TOMBSTONES_PER_BATCH = 2000
-"""Some 200 KB, well below max.message.bytes."""
 COMPLETION_RETRY_MS = 1000
 
 Respond = Callable[[ErrorCode], object]
@@ -61,6 +59,9 @@ class TransactionCoordinator:
         self._deadlines = Deadlines(config)
         self._unfinished: dict[str, TransactionalId] = {}
         """All their markers are written, and the record that says so could not be."""
+        self.committed = 0
+        self.aborted = 0
+        """Transactions that came to their end here since the log was loaded."""
 
     # Requests
 
@@ -194,29 +195,8 @@ class TransactionCoordinator:
         return results
 
     def _expire(self, now_ms: int) -> list[Result]:
-        latest_ms = now_ms - self.config.transactional_id_expiration_ms
-        expired = [
-            entry
-            for entry in self.transactional_ids.values()
-            if entry.pending is None and entry.current.state in AT_REST and entry.current.last_update_ms <= latest_ms
-        ]
         self._deadlines.watch_expiry(now_ms)
-        return [
-            self._tombstones(expired[start : start + TOMBSTONES_PER_BATCH])
-            for start in range(0, len(expired), TOMBSTONES_PER_BATCH)
-        ]
-
-    def _tombstones(self, entries: list[TransactionalId]) -> Result:
-        for entry in entries:
-            entry.pending = transitions.expire(entry.current)
-
-        def settle(error: ErrorCode, now_ms: int) -> Result:
-            if error is not ErrorCode.NONE:
-                for entry in entries:
-                    entry.pending = None
-            return Result()
-
-        return Result(records=[TransactionRecord(entry.name, None) for entry in entries], settles=[settle])
+        return expire(self.transactional_ids.values(), now_ms - self.config.transactional_id_expiration_ms)
 
     # Durable state
 
@@ -314,7 +294,10 @@ class TransactionCoordinator:
         assert target is not None
 
         def settle(error: ErrorCode, now_ms: int) -> Result:
-            if error is not ErrorCode.NONE and coordinator_error(error) is not ErrorCode.NOT_COORDINATOR:
+            if error is ErrorCode.NONE:
+                self.committed += target.state is TransactionState.COMPLETE_COMMIT
+                self.aborted += target.state is TransactionState.COMPLETE_ABORT
+            elif coordinator_error(error) is not ErrorCode.NOT_COORDINATOR:
                 self._unfinished[entry.name] = entry
                 self._deadlines.retry_at(now_ms + COMPLETION_RETRY_MS)
             return Result()
