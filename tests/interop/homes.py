@@ -5,12 +5,13 @@ Both run with the same few settings, as processes of their own. Apache Kafka get
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 from conformance.apache_kafka import ApacheKafka, run_tool
-from conformance.cache import free_port
+from conformance.cache import PROJECT, free_port
 from conformance.headrace_node import Headrace
 from conformance.node import DATA_DIR, Node
 from headrace.testing import wait_until
@@ -26,6 +27,7 @@ SETTINGS = {
     "log.initial.task.delay.ms": "100",
     "log.flush.start.offset.checkpoint.interval.ms": "100",
 }
+PAGE = PROJECT / "docs" / "how-to" / "move-between-headrace-and-kafka.md"
 MORE = "-more"
 TWO_DIRECTORIES = {"log.dirs": f"{DATA_DIR},{DATA_DIR}{MORE}"}
 
@@ -34,15 +36,26 @@ def headrace_on(path: Path, **settings: str) -> Headrace:
     return Headrace({**SETTINGS, **settings}, data_dir=path)
 
 
+class KafkaByThePage(ApacheKafka):
+    """Apache Kafka with the properties that the documentation tells to use, on other ports."""
+
+    def _write_properties(self) -> None:
+        settings = dict(line.split("=", 1) for line in _properties_of_the_page())
+        assert settings["log.dirs"] == "/var/lib/headrace"
+        ports = {"9092": str(self.port), "9093": str(free_port())}
+        for name, value in settings.items():
+            settings[name] = re.sub("909[23]", lambda found: ports[found[0]], value)
+        settings |= {"log.dirs": str(self.data_dir)} | self.settings
+        self._properties.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+
+
+def _properties_of_the_page() -> list[str]:
+    (block,) = re.findall("```properties\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    return block.splitlines()
+
+
 def kafka_on(path: Path, **settings: str) -> ApacheKafka:
-    """Apache Kafka whose voters stand in the data (`kafka-storage format --standalone`, and Headrace's own)."""
-    port, controller_port = free_port(), free_port()
-    quorum = {
-        "controller.quorum.voters": "",
-        "controller.quorum.bootstrap.servers": f"127.0.0.1:{controller_port}",
-        "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}",
-    }
-    return ApacheKafka({**SETTINGS, **quorum, **settings}, port=port, data_dir=path)
+    return KafkaByThePage({**SETTINGS, **settings}, data_dir=path)
 
 
 def kafka_with_static_voters(path: Path, **settings: str) -> ApacheKafka:
@@ -50,7 +63,7 @@ def kafka_with_static_voters(path: Path, **settings: str) -> ApacheKafka:
     return ApacheKafka({**SETTINGS, **settings}, data_dir=path)
 
 
-class StandaloneKafka(ApacheKafka):
+class StandaloneKafka(KafkaByThePage):
     """Formatted as the quick start of Apache Kafka does it."""
 
     def prepare(self) -> None:
@@ -60,8 +73,7 @@ class StandaloneKafka(ApacheKafka):
 
 
 def new_standalone_kafka(path: Path) -> StandaloneKafka:
-    like = kafka_on(path)
-    return StandaloneKafka(like.settings, port=like.port, data_dir=path)
+    return StandaloneKafka(SETTINGS, data_dir=path)
 
 
 def copy(source: Path, target: Path) -> Path:
