@@ -17,7 +17,7 @@ CLEANER_THREAD = "kafka-log-cleaner-thread-0"
 TIMEOUT_S = 300.0
 # How often a broker looks for logs to clean: the default of 15 seconds would be most of the case.
 SETTINGS = {"log.cleaner.backoff.ms": "500"}
-TOPIC = {"segment.bytes": str(32 << 20), "min.cleanable.dirty.ratio": "0.01"}
+TOPIC = {"segment.bytes": str(16 << 20), "min.cleanable.dirty.ratio": "0.01"}
 
 
 def compaction(count: int, size: int) -> Callable[[Target, float], Measured]:
@@ -28,6 +28,8 @@ def compaction(count: int, size: int) -> Callable[[Target, float], Measured]:
             loads.python_load("keyed", target.bootstrap_servers, topic, int(count * scale), size)
             # Every segment but the active one, before any of it is cleaned.
             *old, active = sorted((target.node.data_dir / f"{topic}-0").glob("*.log"))
+            if not old:
+                raise ValueError(f"{int(count * scale)} records of {size} bytes are one segment: nothing to compact")
             megabytes = sum(path.stat().st_size for path in old) / 1e6
             before = cleaner_cpu_seconds(target)
             with CpuMeter(target.node.pid) as broker:

@@ -32,10 +32,10 @@ def children_cpu_seconds(pid: int) -> float:
 def thread_cpu_seconds(pid: int, name: str) -> float:
     """Of the only thread with that name, which the kernel knows by 15 characters at most."""
     shown = {name[:15], f"{name[:7]}..{name[-6:]}"}  # Cut off, or shortened as the JVM does it.
-    tasks = [task for task in Path(f"/proc/{pid}/task").iterdir() if (task / "comm").read_text().strip() in shown]
-    if len(tasks) != 1:
-        raise LookupError(f"process {pid} has {len(tasks)} threads called {name}")
-    return int((tasks[0] / "schedstat").read_text().split()[0]) / 1e9
+    threads = [thread for thread in _threads(pid) if _read(thread / "comm").strip() in shown]
+    if len(threads) != 1:
+        raise LookupError(f"process {pid} has {len(threads)} threads called {name}")
+    return int((threads[0] / "schedstat").read_text().split()[0]) / 1e9
 
 
 def _process_clock(pid: int) -> float:
@@ -69,8 +69,21 @@ def _status_kb(pid: int, field: str) -> int:
 
 
 def _tree(pid: int) -> list[int]:
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    """The process and those that it started, from whichever of its threads."""
+    children = [child for thread in _threads(pid) for child in _read(thread / "children").split()]
     return [pid, *(each for child in children for each in _tree(int(child)))]
+
+
+def _threads(pid: int) -> list[Path]:
+    return list(Path(f"/proc/{pid}/task").iterdir())
+
+
+def _read(path: Path) -> str:
+    """Nothing, if the thread has ended meanwhile."""
+    try:
+        return path.read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
 
 
 @dataclass

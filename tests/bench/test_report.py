@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -67,10 +68,12 @@ def _burn() -> None:
 def test_cpu_of_children_while_they_run_and_after_they_ended() -> None:
     before = children_cpu_seconds(os.getpid())
     burn = "import time\nwhile time.process_time() < 0.2: pass\nprint(flush=True)\ninput()"
-    child = subprocess.Popen([sys.executable, "-c", burn], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    assert child.stdout is not None
-    child.stdout.readline()
-    while_it_runs = children_cpu_seconds(os.getpid()) - before
+    with ThreadPoolExecutor(1) as elsewhere:
+        command = [sys.executable, "-c", burn]
+        child = elsewhere.submit(subprocess.Popen, command, stdin=subprocess.PIPE, stdout=subprocess.PIPE).result()
+        assert child.stdout is not None
+        child.stdout.readline()
+        while_it_runs = children_cpu_seconds(os.getpid()) - before
     child.communicate(b"\n", 30)
     assert while_it_runs >= 0.2
     # Ended processes are counted in ticks.
