@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from headrace.broker import transactions
 from headrace.clock import ManualClock
 from headrace.testing import LocalBroker, broker, wait_until
+from headrace.testing.faults import FailingFs
 from headrace.wire.errors import ErrorCode
 from headrace.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -138,30 +139,32 @@ def test_a_hostile_pattern_stops_nobody(client: RawClient, topic: str) -> None:
 
 
 @pytest.mark.parametrize("v2", [False, True], ids=["v1", "v2"])
-def test_a_restart_between_the_decision_and_the_markers(v2: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_markers = transactions.write_markers
-    stuck: list[bool] = [True]
-
-    async def sometimes(*arguments: Any) -> dict[tuple[str, int], ErrorCode]:
-        partitions = list(arguments[-1])
-        if stuck:
-            return dict.fromkeys(partitions, ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        return await write_markers(*arguments)
-
-    monkeypatch.setattr(transactions, "write_markers", sometimes)
-    with broker(FEW) as server:
-        server.create_topic("t")
+def test_a_restart_between_the_decision_and_the_markers(v2: bool, tmp_path: Path) -> None:
+    """The disk of a partition that took part fails before the marker is there, and is repaired after a restart."""
+    kept, broken = tmp_path / "kept", tmp_path / "broken"
+    disk = FailingFs(matching=str(broken), active=False)
+    one = {"transaction.state.log.num.partitions": 1, "log.dirs": f"{kept},{broken}"}
+    with broker(one, fs=disk) as server:
+        server.create_topic("t", 2)
+        index = next(int(path.name[2:]) for path in broken.glob("t-*"))
+        # A partition goes where there are fewest, so that the next one goes to the directory that is kept.
+        server.create_topic("f")
+        if list(kept.glob("f-0")):
+            server.create_topic("g")
         with RawClient(server.port) as client:
             producer = TransactionalClient(client, "x", v2=v2)
-            producer.write("t", b"a")
+            assert list(kept.glob("__transaction_state-0"))
+            producer.write("t", b"a", partition=index)
+            disk.active = True
             assert producer.end(commit=True) == 0
+            wait_until(lambda: server.call(lambda b: b.replicas.directories[1].files.offline) is not None)
             assert is_in(client, "x", "PrepareCommit")
+        disk.active = False
         server.restart()
         with RawClient(server.port) as client:
-            assert is_in(client, "x", "PrepareCommit")
-            stuck.clear()
             wait_until(lambda: is_in(client, "x", "CompleteCommit"))
-            assert client.fetch("t", 0, isolation_level=1).aborted_transactions in (None, [])
+            data = client.fetch("t", 0, partition=index, isolation_level=1)
+            assert data.last_stable_offset == 2 and data.aborted_transactions in (None, [])
             fresh = TransactionalClient(client, "x", v2=v2)
             assert fresh.producer_id == producer.producer_id and fresh.epoch == producer.epoch + 1
 
