@@ -21,7 +21,7 @@ WORDS = [f"word-{number}" for number in range(40)]
 
 @pytest.mark.timeout(400)
 def test_word_count(bootstrap_servers: str, topic: str, name: str, admin: AdminClient, tmp_path: Path) -> None:
-    """Killed twice: it goes on with the state on its disk first, and then with nothing but the changelog."""
+    """Killed twice, and at last started in an empty folder, so with nothing but the changelog."""
     output = f"{name}-output"
     admin.create_topics([NewTopic(output, PARTITIONS, 1)])[output].result(10)
     words = write_lines(bootstrap_servers, topic)
