@@ -103,21 +103,50 @@ class GroupMachine(RuleBasedStateMachine):
         client.listen()
         client.hang_up() if client.waits else client.step()
 
-    @rule(
-        group=GROUPS,
-        who=st.sets(WHO, min_size=1, max_size=3),
-        ms=st.sampled_from([0, 4_000, 25_000]),
-        slow=st.booleans(),
-    )
-    def all_join(self, group: str, who: set[int], ms: int, slow: bool) -> None:
+    @rule(group=GROUPS, who=st.sets(WHO, min_size=1, max_size=3), slow=st.booleans())
+    def all_join(self, group: str, who: set[int], slow: bool) -> None:
         """Several consumers begin the next generation; the disk may be slow from then on."""
-        for client in (self.clients[group][each] for each in sorted(who)):
+        clients = [self.clients[group][each] for each in sorted(who)]
+        for client in clients:
             for _ in range(2):
                 client.listen()
                 if not client.waits:
                     client.join()
-        self.advance(ms)
+        for _ in range(40):
+            if all(each.joining is None for each in clients):
+                break
+            self.advance(1_000)
         self.d.hold |= slow
+        for client in clients:
+            if client.is_in:
+                self._work(client, 0)
+            if client.is_in and not client.members and not client.waits:
+                client.sync()
+
+    @rule(
+        group=GROUPS,
+        who=st.sets(WHO, min_size=1, max_size=3),
+        then=st.sampled_from(["leave", "fail", "crash", "change", "silent", "twice", "lead"]),
+    )
+    def rebalance(self, group: str, who: set[int], then: str) -> None:
+        """Up to the assignment, and there something happens."""
+        self.all_join(group, who, False)
+        clients = [self.clients[group][each] for each in sorted(who)]
+        for client in [each for each in clients if each.is_in and not each.waits and each.members]:
+            self.d.hold |= then in ("fail", "crash", "twice")
+            for _ in range(2 if then == "twice" else then in ("fail", "crash", "lead")):
+                client.sync()
+        if then == "leave":
+            self.d.leave((clients[-1].member_id, clients[-1].instance), group=group)
+        elif then == "fail":
+            self.release(100, ErrorCode.NOT_ENOUGH_REPLICAS)
+        elif then == "crash":
+            self.crash(len(who) % 2)
+        elif then == "change":
+            clients[-1].join({"range": subscription("u")})
+        elif then == "silent":
+            self.advance(31_000)
+        self.listen()
 
     def pick(self, group: str, who: int) -> Client:
         """One that has been a member, if there is any."""
@@ -132,11 +161,22 @@ class GroupMachine(RuleBasedStateMachine):
             if client.generation > 0:
                 client.sync(client.generation - back)
 
-    @rule(group=GROUPS, who=WHO)
-    def heartbeat(self, group: str, who: int) -> None:
+    @rule(group=GROUPS, who=WHO, back=st.sampled_from([0, 1]))
+    def poll(self, group: str, who: int, back: int) -> None:
+        """A consumer at work, maybe with a request from before the last rebalance that was late."""
         client = self.pick(group, who)
-        current = self.d.is_current(group, client.member_id, client.generation)
-        state = self.d.coordinator.describe_group(group, 5).group_state
+        if client.generation > 0:
+            self._work(client, back)
+
+    def _work(self, client: Client, back: int) -> None:
+        ids = {"member_id": client.member_id, "instance": client.instance, "generation": client.generation - back}
+        self.d.commit({("t", 0): self._next_offset()}, group=client.group, **ids)
+        self.d.txn_commit({("t", 1): self._next_offset()}, group=client.group, producer=1, **ids)
+        self._heartbeat(client)
+
+    def _heartbeat(self, client: Client) -> None:
+        current = self.d.is_current(client.group, client.member_id, client.generation)
+        state = self.d.coordinator.describe_group(client.group, 5).group_state
         answer = client.heartbeat()
         if answer is ErrorCode.NONE:
             assert current and state in (GroupState.STABLE.value, GroupState.COMPLETING_REBALANCE.value)

@@ -97,6 +97,12 @@ class Driver:
         for result in held:
             self._append(result)
 
+    def release_some(self, count: int) -> None:
+        """The oldest appends under way come to their end, the others wait on."""
+        first, self.held = self.held[:count], self.held[count:]
+        for result in first:
+            self._append(result)
+
     def write_markers(self, errors: dict[TopicPartition, ErrorCode] | None = None) -> None:
         """The partitions take all markers that are waiting now, but those with an error."""
         waiting, self.markers = self.markers, []

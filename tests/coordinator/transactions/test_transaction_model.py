@@ -6,15 +6,16 @@ ended them. Whatever happens, a transaction ends one way in all its partitions, 
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field, replace
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from headrace.coordinator.transactions.checks import Producer
 from headrace.coordinator.transactions.records import decode
 from headrace.coordinator.transactions.transaction import (
+    AT_REST,
     FOLLOWS,
     MAX_EPOCH,
     NO_EPOCH,
@@ -25,11 +26,14 @@ from headrace.coordinator.transactions.transaction import (
 )
 from headrace.wire.errors import ErrorCode
 from tests.coordinator.transactions.driver import Driver, Ticket
+from tests.model_settings import machine_settings
 
 NAMES = st.sampled_from(["x", "y"])
 PARTITIONS = st.sampled_from([("t", 0), ("t", 1), ("u", 0)])
 VERSIONS = st.sampled_from([0, 2])
 RETRIABLE = ErrorCode.NOT_LEADER_OR_FOLLOWER
+TIMEOUT_MS = 60_000
+EXPIRATION_MS = 300_000
 
 
 @dataclass(eq=False)
@@ -42,12 +46,18 @@ class Open:
     asked: set[bool] = field(default_factory=set)
     """What its producer asked for: commit or abort."""
     ended: dict[TopicPartition, bool] = field(default_factory=dict)
+    is_challenged: bool = False
+    """Somebody asked for its producer's id meanwhile."""
 
 
 class TransactionMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.d = Driver(abort_timed_out_interval_ms=10_000)
+        self.d = Driver(
+            abort_timed_out_interval_ms=10_000,
+            transactional_id_expiration_ms=EXPIRATION_MS,
+            remove_expired_interval_ms=100_000,
+        )
         self.known: dict[str, list[Producer]] = {"x": [], "y": []}
         """Every identity that a producer was given, the newest last."""
         self.inits: list[tuple[str, Ticket]] = []
@@ -67,7 +77,10 @@ class TransactionMachine(RuleBasedStateMachine):
     @rule(name=NAMES, age=st.none() | st.integers(0, 2))
     def init(self, name: str, age: int | None) -> None:
         before = self.pick(name, age) if age is not None else None
-        self.inits.append((name, self.d.init(name, before, timeout_ms=60_000)))
+        self.read_log()
+        for each in self.transactions:
+            each.is_challenged |= each.name == name
+        self.inits.append((name, self.d.init(name, before, timeout_ms=TIMEOUT_MS)))
         self.listen()
 
     @rule(name=NAMES, age=st.sampled_from([0, 0, 0, 1]), partition=PARTITIONS, version=VERSIONS)
@@ -153,7 +166,7 @@ class TransactionMachine(RuleBasedStateMachine):
             assert len(set(ended.ended.values())) == 1, "ended in different ways"
             assert not commit or True in ended.asked, "committed, and nobody asked"
 
-    @rule(ms=st.sampled_from([1000, 20_000, 80_000]))
+    @rule(ms=st.sampled_from([1000, 20_000, 50_000, 80_000, 80_000, 500_000]))
     def advance(self, ms: int) -> None:
         self.d.advance(ms)
         self.listen()
@@ -190,9 +203,11 @@ class TransactionMachine(RuleBasedStateMachine):
     def failing_log(self, error: ErrorCode | None) -> None:
         self.d.fail_with = error
 
-    @rule()
-    def crash(self) -> None:
-        """What was on its way is lost, and nobody hears of it."""
+    @rule(written=st.sampled_from([0, 0, 1, 2]))
+    def crash(self, written: int) -> None:
+        """Of what was on its way, only the log knows how much was written. Nobody hears of it."""
+        self.d.fail_with = None
+        self.d.release_some(written)
         for requests in (self.inits, self.adds, self.ends):
             requests.clear()
         self.d.hold = False
@@ -207,7 +222,9 @@ class TransactionMachine(RuleBasedStateMachine):
             assert record is not None
             name, after, before = record.transactional_id, record.transaction, self.latest.get(record.transactional_id)
             if after is None:
-                self.latest.pop(name)
+                forgotten = self.latest.pop(name)
+                assert forgotten.state in AT_REST, "forgotten with its transaction open"
+                assert self.d.now_ms - forgotten.last_update_ms >= EXPIRATION_MS, "forgotten early"
                 continue
             if before is not None:
                 assert before.state in FOLLOWS[after.state]
@@ -221,8 +238,32 @@ class TransactionMachine(RuleBasedStateMachine):
                 else:
                     self.transactions.append(Open(name, Producer(after.producer_id, after.producer_epoch)))
                 [each for each in self.transactions if each.name == name][-1].partitions |= after.partitions
+            elif after.state is TransactionState.PREPARE_ABORT and before is not None:
+                self.check_abort(name, before, after)
             self.latest[name] = after
         self.seen_log = len(self.d.log)
+
+    def check_abort(self, name: str, before: Transaction, after: Transaction) -> None:
+        """Its producer asked for it, or somebody else for the id, or it took too long."""
+        opened = [each for each in self.transactions if each.name == name][-1:]
+        if before.state is TransactionState.ONGOING and opened and False not in opened[0].asked:
+            assert opened[0].is_challenged or after.last_update_ms - before.start_ms > TIMEOUT_MS, "aborted early"
+
+    @invariant()
+    def a_partition_is_in_the_transaction_if_the_log_says_so(self) -> None:
+        self.read_log()
+        for name, known in self.known.items():
+            for producer in known[-2:]:
+                for partition in (("t", 0), ("u", 0)):
+                    found = self.d.verify(producer, partition, name=name)
+                    written = self.latest.get(name)
+                    is_open = (
+                        written is not None
+                        and written.state is TransactionState.ONGOING
+                        and (written.producer_id, written.producer_epoch) == (producer.producer_id, producer.epoch)
+                    )
+                    expected = written is not None and is_open and partition in written.partitions
+                    assert (found is ErrorCode.NONE) is expected
 
     @invariant()
     def memory_is_what_the_log_says(self) -> None:
@@ -247,10 +288,20 @@ class TransactionMachine(RuleBasedStateMachine):
                 # With all markers written, only the last record is missing: it waits for its retry, or for a restart.
                 assert name in waiting or not entry.current.partitions
 
+    @invariant()
+    def whoever_waits_waits_for_the_log(self) -> None:
+        if not self.d.held:
+            assert not self.inits and not self.adds and not self.ends, "a request was forgotten"
+
     def teardown(self) -> None:
-        """In the end, with a log that works, everything comes to its end."""
+        """In the end, with a log that works, everything comes to its end, and is then forgotten."""
+        if sys.exception() is not None:
+            return
         self.d.fail_with = None
-        self.crash()
+        self.d.release()
+        self.listen()
+        self.whoever_waits_waits_for_the_log()
+        self.crash(0)
         self.d.advance(100_000)
         for _ in range(3):
             self.d.write_markers()
@@ -259,10 +310,10 @@ class TransactionMachine(RuleBasedStateMachine):
             assert entry.pending is None and entry.current.state not in (*PREPARED, TransactionState.ONGOING)
         for each in self.transactions:
             assert set(each.ended) == each.partitions, "a partition was left open"
-        super().teardown()
+        self.d.advance(2 * EXPIRATION_MS)
+        self.read_log()
+        assert not self.latest and not self.d.coordinator.transactional_ids, "an id is kept for ever"
 
 
 TestTransactions = TransactionMachine.TestCase
-TestTransactions.settings = settings(
-    max_examples=120, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+TestTransactions.settings = machine_settings(150, 40)
