@@ -16,7 +16,7 @@ from pathlib import Path
 from conformance import install
 from conformance.apache_kafka import LIBS as KAFKA_LIBS
 from conformance.apache_kafka import VERSION as KAFKA_VERSION
-from conformance.cache import CACHE, PROJECT
+from conformance.cache import PROJECT
 from conformance.results import Result
 from conformance.suites.suite import Suite, run_to_end
 
@@ -85,7 +85,8 @@ class LibrdkafkaSuite(Suite):
 
     def run(self, unit: str, bootstrap_servers: str, log_file: Path) -> Result:
         number, _, part = unit.partition(" ")
-        conf = CACHE / "conformance" / self.name / f"test-{bootstrap_servers.replace(':', '-')}.conf"
+        # A file for each unit: the runner reads it again for every client, and another unit must not be writing it then.
+        conf = log_file.with_suffix(".conf")
         conf.write_text(f"bootstrap.servers={bootstrap_servers}\n")
         environment = {
             "LD_LIBRARY_PATH": "../src:../src-cpp",
