@@ -180,6 +180,7 @@ class ModelDriver(Driver):
         before = self.stored.get(group_id)
         if before is not None:
             assert value.generation >= before.generation, "a generation came back"
+            assert value.members or not before.members or value.generation > before.generation
         if not value.members:
             return
         assert value.leader in [each.member_id for each in value.members]

@@ -90,7 +90,7 @@ class GroupMachine(RuleBasedStateMachine):
     @initialize(group=GROUPS, who=st.sets(WHO, max_size=3), calm=st.booleans())
     def begin(self, group: str, who: set[int], calm: bool) -> None:
         if calm and who:
-            self.everybody_behaves(group, who)
+            self.everybody_behaves(group, who, 6)
 
     @rule(group=GROUPS, who=WHO, protocols=st.none() | st.none() | PROTOCOLS)
     def join(self, group: str, who: int, protocols: dict[str, bytes] | None) -> None:
@@ -126,7 +126,9 @@ class GroupMachine(RuleBasedStateMachine):
     @rule(
         group=GROUPS,
         who=st.sets(WHO, min_size=1, max_size=3),
-        then=st.sampled_from(["leave", "fail", "crash", "change", "silent", "twice", "lead"]),
+        then=st.sampled_from(
+            ["leave", "fail", "crash", "change", "silent", "twice", "lead", "idle", "deaf", "replace"]
+        ),
     )
     def rebalance(self, group: str, who: set[int], then: str) -> None:
         """Up to the assignment, and there something happens."""
@@ -134,7 +136,7 @@ class GroupMachine(RuleBasedStateMachine):
         clients = [self.clients[group][each] for each in sorted(who)]
         for client in [each for each in clients if each.is_in and not each.waits and each.members]:
             self.d.hold |= then in ("fail", "crash", "twice")
-            for _ in range(2 if then == "twice" else then in ("fail", "crash", "lead")):
+            for _ in range(2 if then == "twice" else then in ("fail", "crash", "lead", "deaf", "replace")):
                 client.sync()
         if then == "leave":
             self.d.leave((clients[-1].member_id, clients[-1].instance), group=group)
@@ -144,9 +146,34 @@ class GroupMachine(RuleBasedStateMachine):
             self.crash(len(who) % 2)
         elif then == "change":
             clients[-1].join({"range": subscription("u")})
+        elif then == "replace":
+            self.d.hold = True
+            for client in clients:
+                client.forget()
+                client.join()
+            self.release(100, ErrorCode.NOT_ENOUGH_REPLICAS if len(who) < 3 else None)
         elif then == "silent":
             self.advance(31_000)
+        elif then == "idle":
+            self._only_heartbeat(clients)
+        elif then == "deaf":
+            clients[-1].join({"range": subscription("u")})
+            self._only_heartbeat(clients)
         self.listen()
+
+    def _only_heartbeat(self, clients: list[Client]) -> None:
+        """Members that live and do nothing else keep nobody waiting for longer than the rebalance timeout."""
+        for client in clients:
+            client.listen()
+        joins = [each.joining for each in clients if each.joining is not None]
+        syncs = [each.syncing for each in clients if each.syncing is not None]
+        for _ in range(35):
+            self.advance(1_000)
+            for client in [each for each in clients if not each.waits]:
+                self.d.heartbeat(client.member_id, client.generation, group=client.group, instance=client.instance)
+        if not self.d.held:
+            assert all(each.error is ErrorCode.NONE for each in joins), "whoever waits needs no heartbeat"
+            assert all(each.response is not None for each in syncs), "somebody waits for a member that idles"
 
     def pick(self, group: str, who: int) -> Client:
         """One that has been a member, if there is any."""
@@ -176,14 +203,19 @@ class GroupMachine(RuleBasedStateMachine):
 
     def _heartbeat(self, client: Client) -> None:
         current = self.d.is_current(client.group, client.member_id, client.generation)
-        state = self.d.coordinator.describe_group(client.group, 5).group_state
+        described = self.d.coordinator.describe_group(client.group, 5)
+        state = described.group_state
+        of_instance = {each.group_instance_id: each.member_id for each in described.members}
+        is_replaced = client.instance in of_instance and of_instance[client.instance] != client.member_id
+        is_replaced &= client.instance is not None
         answer = client.heartbeat()
+        assert (answer is ErrorCode.FENCED_INSTANCE_ID) is is_replaced
         if answer is ErrorCode.NONE:
             assert current and state in (GroupState.STABLE.value, GroupState.COMPLETING_REBALANCE.value)
         elif answer is ErrorCode.REBALANCE_IN_PROGRESS:
             assert current and state == GroupState.PREPARING_REBALANCE.value
         else:
-            assert answer in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.FENCED_INSTANCE_ID)
+            assert answer in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION) or is_replaced
 
     @rule(group=GROUPS, who=WHO, by_instance=st.booleans())
     def leave(self, group: str, who: int, by_instance: bool) -> None:
@@ -196,8 +228,8 @@ class GroupMachine(RuleBasedStateMachine):
     def start_anew(self, group: str, who: int) -> None:
         self.clients[group][who].forget()
 
-    @rule(group=GROUPS, who=st.sets(WHO, min_size=1, max_size=3))
-    def everybody_behaves(self, group: str, who: set[int]) -> None:
+    @rule(group=GROUPS, who=st.sets(WHO, min_size=1, max_size=3), rounds=st.sampled_from([6, 6, 110]))
+    def everybody_behaves(self, group: str, who: set[int], rounds: int) -> None:
         """Some consumers do all that they should, all others are silent: soon those are the group, and stay it."""
         self.release(100, None)
         if {3, 4} <= who:
@@ -214,8 +246,10 @@ class GroupMachine(RuleBasedStateMachine):
                 break
             self.d.advance(2000)
         self._check_settled(group, clients)
-        for _ in range(12):
-            self.d.advance(2000)
+        for client in clients:
+            self._work(client, 0)
+        for _ in range(rounds):
+            self.d.advance(5000)
             for client in clients:
                 assert client.heartbeat() is ErrorCode.NONE, "a member that behaves was dropped"
         self._check_settled(group, clients)
@@ -275,12 +309,21 @@ class GroupMachine(RuleBasedStateMachine):
         if ticket.response is not None and ticket.response.topics and subscribed:
             assert ticket.response.topics[0].partitions[0].error_code == ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
 
-    @rule(topic=TOPICS, topic_id=st.sampled_from([A, B]))
-    def delete_topic(self, topic: str, topic_id: bytes) -> None:
+    def _put_under_way(self, *keys: tuple[str, str]) -> None:
+        """The disk is slow, and commits of nobody in particular are on their way."""
+        self.d.hold |= bool(keys)
+        for group, topic in keys:
+            self.d.commit({(topic, 0): self._next_offset()}, group=group, topic_id=A)
+            self.d.txn_commit({(topic, 1): self._next_offset()}, group=group, producer=2)
+
+    @rule(topic=TOPICS, topic_id=st.sampled_from([A, B]), late=st.booleans())
+    def delete_topic(self, topic: str, topic_id: bytes, late: bool) -> None:
+        self._put_under_way(*[("g", topic)] * late)
         self.d.delete_topic(topic, topic_id)
 
-    @rule(group=GROUPS)
-    def delete_group(self, group: str) -> None:
+    @rule(group=GROUPS, late=st.booleans())
+    def delete_group(self, group: str, late: bool) -> None:
+        self._put_under_way(*[(group, "t")] * late)
         state = self.d.coordinator.describe_group(group, 5).group_state
         ticket = self.d._submit(self.d.coordinator.on_delete_groups, [group], 2)
         if ticket.response is not None and ticket.response[0].error_code == 0:
@@ -293,9 +336,12 @@ class GroupMachine(RuleBasedStateMachine):
         self.d.advance(ms)
         self.listen()
 
-    @rule()
-    def retention_passes(self) -> None:
-        self.d.advance(510_000)
+    @rule(late=st.booleans())
+    def retention_passes(self, late: bool) -> None:
+        self.d.commit({("t", 0): self._next_offset()}, group="h")
+        self.d.advance(395_000)
+        self._put_under_way(*[("g", "t"), ("h", "t")] * late)
+        self.d.advance(115_000)
         self.listen()
 
     @precondition(lambda self: not self.d.hold)
@@ -311,6 +357,7 @@ class GroupMachine(RuleBasedStateMachine):
         self.d.release_some(count)
         self.d.fail_with = None
         self.d.hold = bool(self.d.held)
+        self.compared = -1
         self.listen()
 
     @rule(written=st.sampled_from([0, 0, 1, 2, 100]))

@@ -7,7 +7,6 @@ import tempfile
 from pathlib import Path
 from random import Random
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -15,6 +14,7 @@ from headrace.storage import transaction_index
 from headrace.storage.config import LogConfig
 from headrace.storage.log import Log
 from headrace.wire.control import encode_marker
+from tests.model_settings import machine_settings
 from tests.storage.builders import NOW, append, batch, crash, idempotent, new_log
 from tests.storage.power import PowerFs
 from tests.storage.transaction_model import Entry, Readable, read_committed, readable
@@ -207,11 +207,5 @@ class TransactionMachine(RuleBasedStateMachine):
         )
 
 
-TransactionMachine.TestCase.settings = settings(
-    max_examples=50,
-    stateful_step_count=12,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+TransactionMachine.TestCase.settings = machine_settings(50, 12)
 test_any_history = TransactionMachine.TestCase
