@@ -60,7 +60,8 @@ class TransactionMachine(RuleBasedStateMachine):
         )
         self.known: dict[str, list[Producer]] = {"x": [], "y": []}
         """Every identity that a producer was given, the newest last."""
-        self.inits: list[tuple[str, Ticket]] = []
+        self.inits: list[tuple[str, Producer | None, Ticket]] = []
+        self.is_offline = False
         self.adds: list[tuple[str, Producer, TopicPartition, Ticket]] = []
         self.ends: list[tuple[str, Producer, bool, int, Ticket]] = []
         self.transactions: list[Open] = []
@@ -80,7 +81,7 @@ class TransactionMachine(RuleBasedStateMachine):
         self.read_log()
         for each in self.transactions:
             each.is_challenged |= each.name == name
-        self.inits.append((name, self.d.init(name, before, timeout_ms=TIMEOUT_MS)))
+        self.inits.append((name, before, self.d.init(name, before, timeout_ms=TIMEOUT_MS)))
         self.listen()
 
     @rule(name=NAMES, age=st.sampled_from([0, 0, 0, 1]), partition=PARTITIONS, version=VERSIONS)
@@ -98,10 +99,30 @@ class TransactionMachine(RuleBasedStateMachine):
             opened = self.newest(name, producer)
             if opened is not None and not opened.ended:
                 opened.asked.add(commit)
-            self.ends.append(
-                (name, producer, commit, version, self.d.end(producer, commit=commit, name=name, version=version))
-            )
+            written, entry = self.latest.get(name), self.d.coordinator.transactional_ids.get(name)
+            ticket = self.d.end(producer, commit=commit, name=name, version=version)
+            if (
+                version == 2
+                and entry is not None
+                and entry.pending is None
+                and self.is_repeated(written, producer, commit)
+            ):
+                assert ticket.error is ErrorCode.NONE, "a repeated request was refused"
+            if version == 0 and (ticket.response is None or ticket.error is ErrorCode.NONE):
+                assert written is not None
+                assert (written.producer_id, written.producer_epoch) == (producer.producer_id, producer.epoch), "fenced"
+            self.ends.append((name, producer, commit, version, ticket))
             self.listen()
+
+    @staticmethod
+    def is_repeated(written: Transaction | None, producer: Producer, commit: bool) -> bool:
+        """Whether the producer's last transaction has ended this way, and it has not heard of its next epoch."""
+        ended = TransactionState.COMPLETE_COMMIT if commit else TransactionState.COMPLETE_ABORT
+        return (
+            written is not None
+            and written.state is ended
+            and (written.producer_id, written.producer_epoch) == (producer.producer_id, producer.epoch + 1)
+        )
 
     @precondition(lambda self: not self.d.held and not self.d.markers)
     @rule(name=NAMES)
@@ -120,8 +141,9 @@ class TransactionMachine(RuleBasedStateMachine):
 
     def listen(self) -> None:
         """Take over what was answered since."""
-        for name, ticket in self._answered(self.inits):
+        for name, before, ticket in self._answered(self.inits):
             if ticket.error is ErrorCode.NONE:
+                assert before is not None or ticket.producer not in self.known[name], "two producers with one epoch"
                 self.known[name].append(ticket.producer)
         for name, producer, partition, ticket in self._answered(self.adds):
             if ticket.error is ErrorCode.NONE:
@@ -185,10 +207,15 @@ class TransactionMachine(RuleBasedStateMachine):
             self.add(name, 0, partition, version)
         self.end(name, 0, commit, version)
 
-    @rule(name=NAMES, commit=st.booleans(), version=VERSIONS)
-    def end_again(self, name: str, commit: bool, version: int) -> None:
-        """The answer was lost: the producer knows of the epoch before only."""
-        self.end(name, 1, commit, version)
+    @rule(name=NAMES, commit=st.booleans(), again=st.booleans(), version=VERSIONS)
+    def end_again(self, name: str, commit: bool, again: bool, version: int) -> None:
+        """The answer was lost: the producer knows of the epoch before only. Or it asks for something else."""
+        self.settle_down()
+        if not self.known[name]:
+            self.init(name, None)
+        self.whole_transaction(name, {("t", 0), ("u", 0)}, commit, version)
+        self.settle_down()
+        self.end(name, 1 if version == 2 else 0, again, version)
 
     @rule()
     def slow_log(self) -> None:
@@ -202,6 +229,7 @@ class TransactionMachine(RuleBasedStateMachine):
     @rule(error=st.sampled_from([None, None, ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.KAFKA_STORAGE_ERROR]))
     def failing_log(self, error: ErrorCode | None) -> None:
         self.d.fail_with = error
+        self.is_offline |= error is ErrorCode.KAFKA_STORAGE_ERROR
 
     @rule(written=st.sampled_from([0, 0, 1, 2]))
     def crash(self, written: int) -> None:
@@ -210,7 +238,7 @@ class TransactionMachine(RuleBasedStateMachine):
         self.d.release_some(written)
         for requests in (self.inits, self.adds, self.ends):
             requests.clear()
-        self.d.hold = False
+        self.d.hold = self.is_offline = False
         self.d.restart()
 
     # What must hold
@@ -232,6 +260,8 @@ class TransactionMachine(RuleBasedStateMachine):
                 assert identity >= (before.producer_id, before.producer_epoch)
                 if after.producer_id == before.producer_id:
                     assert after.producer_epoch - before.producer_epoch <= 1
+            if after.state in (*AT_REST, TransactionState.ONGOING):
+                assert after.producer_epoch < MAX_EPOCH, "the highest epoch is kept back for fencing"
             if after.state is TransactionState.ONGOING:
                 if before is not None and before.state is TransactionState.ONGOING:
                     assert before.partitions <= after.partitions, "a partition was forgotten"
@@ -293,6 +323,18 @@ class TransactionMachine(RuleBasedStateMachine):
         if not self.d.held:
             assert not self.inits and not self.adds and not self.ends, "a request was forgotten"
 
+    def everybody_gets_on(self) -> None:
+        """With a log that works, a new producer gets its id; unless the coordinator lost its log, which ends its service."""
+        for name in () if self.is_offline else ("x", "y"):
+            for _ in range(4):
+                self.init(name, None)
+                self.d.advance(2000)
+                self.write_markers(set())
+            ticket = self.d.init(name)
+            assert ticket.error is ErrorCode.NONE, "an id is blocked for ever"
+            self.inits.append((name, None, ticket))
+            self.listen()
+
     def teardown(self) -> None:
         """In the end, with a log that works, everything comes to its end, and is then forgotten."""
         if sys.exception() is not None:
@@ -301,6 +343,7 @@ class TransactionMachine(RuleBasedStateMachine):
         self.d.release()
         self.listen()
         self.whoever_waits_waits_for_the_log()
+        self.everybody_gets_on()
         self.crash(0)
         self.d.advance(100_000)
         for _ in range(3):
@@ -316,4 +359,4 @@ class TransactionMachine(RuleBasedStateMachine):
 
 
 TestTransactions = TransactionMachine.TestCase
-TestTransactions.settings = machine_settings(150, 40)
+TestTransactions.settings = machine_settings(300, 40)
