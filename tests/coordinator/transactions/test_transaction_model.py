@@ -231,6 +231,13 @@ class TransactionMachine(RuleBasedStateMachine):
         self.d.fail_with = error
         self.is_offline |= error is ErrorCode.KAFKA_STORAGE_ERROR
 
+    @rule()
+    def expiry_that_fails(self) -> None:
+        self.settle_down()
+        self.d.fail_with = ErrorCode.NOT_ENOUGH_REPLICAS
+        self.advance(500_000)
+        self.d.fail_with = None
+
     @rule(written=st.sampled_from([0, 0, 1, 2]))
     def crash(self, written: int) -> None:
         """Of what was on its way, only the log knows how much was written. Nobody hears of it."""
