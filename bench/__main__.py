@@ -15,7 +15,8 @@ import sys
 import time
 
 from bench import report
-from bench.cases import CASES, Case, Measured
+from bench.cases import CASES, Case
+from bench.metrics import METRICS, Measured
 from bench.target import SCRATCH, Target
 from conformance import install
 from conformance.apache_kafka import ApacheKafka
@@ -24,6 +25,7 @@ from conformance.headrace_node import Headrace
 
 KEPT = CACHE / "bench"
 QUICK_SCALE = 0.3
+STEADY = 0.1
 
 
 def main() -> None:
@@ -60,25 +62,24 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--only", default="", help=f"cases, separated by commas: {', '.join(case.name for case in CASES)}"
     )
-    parser.add_argument("--runs", type=int, default=3, help="measured runs of each case on each broker (3)")
+    parser.add_argument("--runs", type=int, help="measured runs of each case on each broker (3, some cases 5)")
     parser.add_argument("--fresh", action="store_true", help="measure again what is kept")
     parser.add_argument("--kafka-only", action="store_true", help="to try the harness without Headrace")
     return parser.parse_args()
 
 
 def _measure(case: Case, targets: list[Target], options: argparse.Namespace) -> dict[str, list[Measured]]:
-    """Runs in turn, after one unmeasured run on each broker: neither a cold JVM nor a noisy minute decides."""
+    """Runs in turn, after unmeasured ones on each broker: neither a cold JVM nor a noisy minute decides."""
     scale = QUICK_SCALE if options.quick else 1.0
     runs: dict[str, list[Measured]] = {target.title: [] for target in targets}
-    if case.alone:
-        for target in targets:
+    for target in targets:
+        target.use(case.settings)
+        if case.alone:
             target.stop()
-    else:
-        for target in targets:
+        else:
             target.start()
-            if case.warm_up:
-                case.run(target, scale * case.warm_up)
-    for number in range(options.runs):
+            _warm_up(case, target, scale, target.warm_up_runs(quick=options.quick))
+    for number in range(options.runs or case.runs):
         for target in targets:
             print(f"{case.name}: {target.title}, run {number + 1}", file=sys.stderr, flush=True)
             runs[target.title].append(case.run(target, scale))
@@ -89,10 +90,26 @@ def _measure(case: Case, targets: list[Target], options: argparse.Namespace) -> 
     return runs
 
 
+def _warm_up(case: Case, target: Target, scale: float, most: int) -> None:
+    """Unmeasured runs until the last two of them are about as fast, and never more than `most`."""
+    rates: list[float] = []
+    while case.warm_up and len(rates) < most and not steady(rates):
+        measured = case.run(target, scale * case.warm_up)
+        # The first rate; a case without one is judged by what it names first.
+        metric = next((name for name in measured if METRICS[name].higher_is_better), next(iter(measured)))
+        rates.append(measured[metric])
+        print(f"{case.name}: {target.title}, warm-up {len(rates)}: {rates[-1]:.4g}", file=sys.stderr, flush=True)
+
+
+def steady(rates: list[float]) -> bool:
+    """Whether the last two differ by less than a tenth of the larger one."""
+    return len(rates) > 1 and abs(rates[-1] - rates[-2]) < STEADY * max(rates[-2:])
+
+
 def _fingerprint(options: argparse.Namespace) -> str:
     digest = hashlib.sha256(f"{options.quick}{options.runs}{options.kafka_only}".encode())
     for folder in (PROJECT / "src" / "headrace", PROJECT / "bench"):
-        for path in sorted(folder.rglob("*.py")):
+        for path in sorted(path for path in folder.rglob("*") if path.suffix in (".py", ".java")):
             digest.update(path.read_bytes())
     return digest.hexdigest()
 

@@ -1,7 +1,7 @@
 """What is measured: one base case, and every factor varied alone. Each case measures one run on one broker.
 
 Base: 1 KB records, acks=1, 4 partitions, `rdkafka_performance`, one producer. A case returns plain numbers by metric name;
-`METRICS` says what each number is and which way is better, `GOALS` what Headrace set out to reach against Apache Kafka.
+`metrics.py` says what each number is and which way is better, a case's `goals` what Headrace set out to reach.
 """
 
 from __future__ import annotations
@@ -11,43 +11,23 @@ import os
 import tarfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench import loads
+from bench import compaction, guarantees, loads
+from bench.metrics import Measured
 from bench.raw_client import wait_until_ready
 from bench.target import Target
 
 GB = 1e9
-Measured = dict[str, float]
-
-
-@dataclass(frozen=True)
-class Metric:
-    title: str
-    unit: str
-    higher_is_better: bool
-
-
-METRICS = {
-    "produce": Metric("produce", "records/s", True),
-    "consume": Metric("consume", "records/s", True),
-    "produce_cpu": Metric("broker CPU, produce", "s/GB", False),
-    "consume_cpu": Metric("broker CPU, consume", "s/GB", False),
-    "request_cpu": Metric("broker CPU", "µs/request", False),
-    "rss_mb": Metric("memory after the run", "MB", False),
-    "peak_rss_mb": Metric("memory, peak", "MB", False),
-    "p50_ms": Metric("end to end, p50", "ms", False),
-    "p99_ms": Metric("end to end, p99", "ms", False),
-    "start": Metric("start until a topic can be created", "s", False),
-    "recovery": Metric("start after kill -9", "s", False),
-    "create": Metric("create the topic", "s", False),
-}
 
 
 @dataclass(frozen=True)
 class Case:
-    """`run(target, scale)` measures once; `scale` shrinks the work of a quick run. `alone` means one broker at a time."""
+    """`run(target, scale)` measures once; `scale` shrinks the work of a quick run. `alone` means one broker at a time.
+
+    Brokers are started anew for a case with settings of its own. `warm_up` is the scale of the unmeasured runs.
+    """
 
     name: str
     title: str
@@ -56,6 +36,8 @@ class Case:
     quick: bool = True
     alone: bool = False
     warm_up: float = 0.5
+    runs: int = 3
+    settings: dict[str, str] = field(default_factory=dict)
 
 
 def produce_consume(
@@ -221,16 +203,58 @@ CASES = (
         "Java ProducerPerformance, ConsumerPerformance",
         produce_consume(700_000, 1024, client="java"),
         {},
+        quick=False,
     ),
     Case("client-python", "confluent-kafka from Python", produce_consume(700_000, 1024, client="python"), {}),
     Case("one-record", "one record a request", one_record_a_request, {"produce": 3.0}),
     Case("latency", "end to end, 1,000 records a second", latency, {"p50_ms": 1.0, "p99_ms": 1.0}),
+    Case(
+        "transactions",
+        "transactions of 100 records, Java (version 2)",
+        guarantees.transactions("java", 6.0),
+        {"transactions": 1.0},
+    ),
+    Case(
+        "transactions-v1",
+        "transactions of 100 records, confluent-kafka (version 1)",
+        guarantees.transactions("python", 6.0),
+        {"transactions": 1.0},
+        quick=False,
+    ),
+    Case(
+        "idempotence",
+        "idempotence, acks=all",
+        guarantees.Idempotence(1_000_000),
+        {"idempotence": 1.1},
+        runs=5,
+    ),
+    Case(
+        "read-committed",
+        "read_committed, a tenth aborted",
+        guarantees.read_committed(1_000_000, 1024),
+        {"consume": 1.0},
+    ),
     Case("partitions-1", "1 partition", produce_consume(1_000_000, 1024, partitions=1), {}, quick=False),
     Case("partitions-100", "100 partitions", produce_consume(1_000_000, 1024, partitions=100), {}, quick=False),
     Case("partitions-5000", "5,000 partitions", many_partitions(5000, 500_000), {}, quick=False, warm_up=0.2),
     Case("connections-1", "1 connection, 16 KB requests, raw sockets", connections(1, 20_000), {}, quick=False),
     Case("connections-200", "200 connections, 16 KB requests, raw sockets", connections(200, 40_000), {}),
     Case("sustained", "10 GB at a stretch", produce_only(10_000_000, 1000), {"produce": 1.0}, quick=False, warm_up=0.0),
+    Case(
+        "compaction",
+        "compaction, 1 KB records, ten for each key",
+        compaction.compaction(400_000, 1024),
+        {"cleaned": 0.3},
+        settings=compaction.SETTINGS,
+    ),
+    Case(
+        "compaction-100b",
+        "compaction, 100 B records, ten for each key",
+        compaction.compaction(2_000_000, 100),
+        {"cleaned": 0.3},
+        quick=False,
+        settings=compaction.SETTINGS,
+    ),
     Case("start", "start", start, {"start": 0.2, "rss_mb": 0.15}, alone=True, warm_up=0.0),
     Case("recovery", "recovery of 5 GB after kill -9", Recovery(), {"recovery": 0.5}, alone=True, warm_up=0.0),
 )

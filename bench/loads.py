@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from conformance.apache_kafka import java_command
@@ -62,9 +63,10 @@ def rdkafka_produce(
     return float(summary[2])
 
 
-def rdkafka_consume(bootstrap_servers: str, topic: str, count: int) -> float:
+def rdkafka_consume(bootstrap_servers: str, topic: str, count: int, *, settings: Sequence[str] = ()) -> float:
     where = ["-b", bootstrap_servers, "-t", topic, "-G", f"{topic}-{time.monotonic_ns()}"]
-    options = ["-X", "auto.offset.reset=earliest", "-X", "enable.auto.commit=false"]
+    all_settings = ("auto.offset.reset=earliest", "enable.auto.commit=false", *settings)
+    options = [part for setting in all_settings for part in ("-X", setting)]
     printed = _output([str(RDKAFKA_PERFORMANCE), *where, "-c", str(count), "-q", *options])
     return float(re.findall(r"consumed in \d+ms: (\d+) msgs/s", printed)[-1])
 
@@ -129,6 +131,33 @@ def java_consume(bootstrap_servers: str, topic: str, count: int) -> float:
 def python_load(mode: str, bootstrap_servers: str, topic: str, count: int, size: int) -> float:
     command = [sys.executable, "-m", "bench.python_client", mode, bootstrap_servers, topic, str(count), str(size)]
     return float(json.loads(_output(command))["messages_per_s"])
+
+
+@dataclass(frozen=True)
+class Transactions:
+    """How fast they were committed when it counted, and how many there were in all."""
+
+    per_second: float
+    with_warm_up: int
+
+
+def java_transactions(bootstrap_servers: str, topic: str, seconds: float, warm_up: float) -> Transactions:
+    """Java's producer, which ends transactions in version 2 of the protocol."""
+    source = str(PROJECT / "bench" / "java" / "Transactions.java")
+    arguments = (bootstrap_servers, topic, str(seconds), str(warm_up))
+    return Transactions(**json.loads(_output(java_command(source, *arguments, heap="512m", short_lived=False))))
+
+
+def python_transactions(bootstrap_servers: str, topic: str, seconds: float, warm_up: float) -> Transactions:
+    """confluent-kafka, that is librdkafka, which knows version 1 of the protocol only."""
+    command = [sys.executable, "-m", "bench.transactional_client", "rate", bootstrap_servers, topic]
+    return Transactions(**json.loads(_output([*command, str(seconds), str(warm_up)])))
+
+
+def write_transactions(bootstrap_servers: str, topic: str, count: int, size: int) -> int:
+    """Fill a topic in transactions, some of them aborted; returns how many records are committed."""
+    command = [sys.executable, "-m", "bench.transactional_client", "write", bootstrap_servers, topic]
+    return int(json.loads(_output([*command, str(count), str(size)]))["committed"])
 
 
 def raw_load(port: int, topic: str, connections: int, requests: int) -> dict[str, float]:

@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 
 import matplotlib
 
-from bench.cases import METRICS
+from bench.metrics import METRICS
 
 if TYPE_CHECKING:
     from bench.report import Row
 
 matplotlib.use("Agg")
-SHOWN = ("produce", "consume", "produce_cpu", "consume_cpu", "p50_ms", "p99_ms", "start", "recovery", "rss_mb")
+SHOWN = (
+    *("produce", "consume", "transactions", "cleaned", "produce_cpu", "consume_cpu", "p50_ms", "p99_ms"),
+    *("start", "recovery", "rss_mb"),
+)
 BETTER, WORSE = "#2a7f62", "#b3483a"
 
 

@@ -1,25 +1,34 @@
-"""confluent-kafka from Python as a load: `python -m bench.python_client produce|consume BOOTSTRAP TOPIC COUNT SIZE`."""
+"""confluent-kafka from Python as a load: `python -m bench.python_client produce|keyed|consume BOOTSTRAP TOPIC COUNT SIZE`.
+
+`keyed` gives the records keys, ten records to a key, the same keys in the same order every time.
+"""
 
 from __future__ import annotations
 
 import json
+import random
 import sys
 import time
 
 from confluent_kafka import Consumer, Producer
 
+RECORDS_PER_KEY = 10
 
-def produce(bootstrap_servers: str, topic: str, count: int, size: int) -> float:
+
+def produce(bootstrap_servers: str, topic: str, count: int, size: int, keyed: bool) -> float:
     producer = Producer(
         {"bootstrap.servers": bootstrap_servers, "acks": 1, "linger.ms": 5, "queue.buffering.max.messages": 1_000_000}
     )
     value = bytes(size)
+    keys = random.Random(count)
+    different = max(1, count // RECORDS_PER_KEY)
     producer.list_topics(topic, 10)
     start = time.perf_counter()
     for number in range(count):
+        key = b"%010d" % keys.randrange(different) if keyed else None
         while True:
             try:
-                producer.produce(topic, value)
+                producer.produce(topic, value, key)
                 break
             except BufferError:
                 producer.poll(0.01)
@@ -51,8 +60,8 @@ def consume(bootstrap_servers: str, topic: str, count: int) -> float:
 
 def main() -> None:
     mode, bootstrap_servers, topic, count, size = sys.argv[1:]
-    if mode == "produce":
-        seconds = produce(bootstrap_servers, topic, int(count), int(size))
+    if mode in ("produce", "keyed"):
+        seconds = produce(bootstrap_servers, topic, int(count), int(size), mode == "keyed")
     else:
         seconds = consume(bootstrap_servers, topic, int(count))
     print(json.dumps({"messages_per_s": int(count) / seconds}))

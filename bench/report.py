@@ -12,7 +12,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from bench.cases import METRICS, Case, Measured
+from bench.cases import Case
+from bench.metrics import METRICS, Measured
 from conformance.apache_kafka import VERSION as KAFKA_VERSION
 from conformance.cache import PROJECT
 from conformance.install import LIBRDKAFKA_VERSION
@@ -42,13 +43,15 @@ class Row:
     def met(self) -> bool | None:
         if self.goal is None:
             return None
-        return self.ratio >= self.goal if METRICS[self.metric].higher_is_better else self.ratio <= self.goal
+        reached = self.ours if METRICS[self.metric].own else self.ratio
+        return reached >= self.goal if METRICS[self.metric].higher_is_better else reached <= self.goal
 
     @property
     def goal_text(self) -> str:
         if self.goal is None:
             return ""
-        return f"{'≥' if METRICS[self.metric].higher_is_better else '≤'} {self.goal:g}"
+        metric = METRICS[self.metric]
+        return f"{f'{OURS} ' if metric.own else ''}{'≥' if metric.higher_is_better else '≤'} {self.goal:g}"
 
 
 def median(runs: list[Measured], metric: str) -> float:

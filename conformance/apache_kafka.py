@@ -26,6 +26,8 @@ COORDINATES = (
     ("org.apache.kafka", "kafka-server", VERSION),
     ("org.apache.kafka", "kafka-tools", VERSION),
     ("org.apache.kafka", "kafka-streams", VERSION),
+    ("org.apache.kafka", "connect-runtime", VERSION),
+    ("org.apache.kafka", "connect-file", VERSION),
     ("org.slf4j", "slf4j-reload4j", "1.7.36"),
 )
 LOG4J = """\
@@ -38,7 +40,8 @@ log4j.appender.stderr.layout.ConversionPattern=%d{ISO8601} %p %c{1}: %m%n
 
 
 def is_installed() -> bool:
-    return (LIBS / "COMPLETE").exists()
+    complete = LIBS / "COMPLETE"
+    return complete.exists() and complete.read_text() == _pom()
 
 
 def install() -> Path:
@@ -55,7 +58,7 @@ def install() -> Path:
         ["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", f"-DoutputDirectory={LIBS}"], check=True
     )
     (LIBS.parent / "log4j.properties").write_text(LOG4J)
-    (LIBS / "COMPLETE").touch()
+    (LIBS / "COMPLETE").write_text(pom.read_text())
     return LIBS
 
 
@@ -72,12 +75,18 @@ def _pom() -> str:
     )
 
 
-def java_command(main_class: str, *arguments: str, heap: str = "256m", short_lived: bool = True) -> list[str]:
-    """The command line of one of Kafka's own classes. Tools that live for seconds get the quick compiler."""
+def java_command(
+    main_class: str, *arguments: str, heap: str = "256m", short_lived: bool = True, classes: Path | None = None
+) -> list[str]:
+    """The command line of one of Kafka's own classes, or of ours compiled into the folder `classes`.
+
+    Tools that live for seconds get the quick compiler.
+    """
+    class_path = f"{LIBS}/*" if classes is None else f"{classes}:{LIBS}/*"
     log4j = LIBS.parent / "log4j.properties"
     flags = [f"-Xmx{heap}", f"-Dlog4j.configuration=file:{log4j}"]
     flags += ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"] if short_lived else [f"-Xms{heap}", "-XX:+UseG1GC"]
-    return ["java", *flags, "-cp", f"{LIBS}/*", main_class, *arguments]
+    return ["java", *flags, "-cp", class_path, main_class, *arguments]
 
 
 def run_tool(

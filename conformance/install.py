@@ -25,6 +25,8 @@ LIBRDKAFKA_VERSION = "2.12.1"
 LIBRDKAFKA = CACHE / f"librdkafka-{LIBRDKAFKA_VERSION}"
 LIBRDKAFKA_TESTS = LIBRDKAFKA / "tests"
 RDKAFKA_PERFORMANCE = LIBRDKAFKA / "examples" / "rdkafka_performance"
+ONE_REPLICA = CACHE / "bin" / "one_replica.so"
+ONE_REPLICA_SOURCE = PROJECT / "conformance" / "shims" / "one_replica.c"
 LIBRDKAFKA_PACKAGES = (
     "libssl-dev",
     "libcurl4-openssl-dev",
@@ -41,6 +43,8 @@ FRANZ_GO = CACHE / f"franz-go-{FRANZ_GO_VERSION}"
 FRANZ_GO_TEST_BINARY = FRANZ_GO / "kgo.test"
 FRANZ_GO_CLIENT = CACHE / "bin" / "franz-go-client"
 FRANZ_GO_CLIENT_SOURCE = PROJECT / "tests" / "clients" / "franz_go"
+FRANZ_GO_WORKER = CACHE / "bin" / "franz-go-worker"
+FRANZ_GO_WORKER_SOURCE = PROJECT / "tests" / "verify" / "franz_go_worker"
 KAFKAJS_VERSION = "2.2.4"
 KAFKAJS = CACHE / "kafkajs"
 
@@ -71,6 +75,16 @@ def install_librdkafka() -> None:
             ["make", "-C", "examples", "rdkafka_performance"],
         ):
             subprocess.run(["nice", *command], cwd=LIBRDKAFKA, stdout=log, stderr=log, check=True)
+
+
+def install_one_replica() -> None:
+    """The shim for those of librdkafka's tests that expect a cluster of three."""
+    if ONE_REPLICA.exists() and ONE_REPLICA.stat().st_mtime >= ONE_REPLICA_SOURCE.stat().st_mtime:
+        return
+    _require("cc", "the shim for librdkafka's tests (Debian: build-essential)")
+    ONE_REPLICA.parent.mkdir(parents=True, exist_ok=True)
+    command = ["cc", "-shared", "-fPIC", "-o", str(ONE_REPLICA), str(ONE_REPLICA_SOURCE), "-ldl"]
+    subprocess.run(command, check=True)
 
 
 def _librdkafka_present() -> bool:
@@ -140,6 +154,21 @@ def _franz_go_client_present() -> bool:
     return FRANZ_GO_CLIENT.exists() and FRANZ_GO_CLIENT.stat().st_mtime >= source.stat().st_mtime
 
 
+def install_franz_go_worker() -> None:
+    """Transactional workers of the history checker on franz-go."""
+    if _franz_go_worker_present():
+        return
+    _require("go", "franz-go needs Go 1.26 or newer (go.dev, or Debian's golang)")
+    FRANZ_GO_WORKER.parent.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["nice", "go", "build", "-o", str(FRANZ_GO_WORKER), "."], cwd=FRANZ_GO_WORKER_SOURCE, check=True)
+
+
+def _franz_go_worker_present() -> bool:
+    sources = FRANZ_GO_WORKER_SOURCE.glob("*.go")
+    newest = max(source.stat().st_mtime for source in sources)
+    return FRANZ_GO_WORKER.exists() and FRANZ_GO_WORKER.stat().st_mtime >= newest
+
+
 def install_kafkajs() -> None:
     if _kafkajs_present():
         return
@@ -156,6 +185,11 @@ def _kafkajs_present() -> bool:
 def install_kcat() -> None:
     if shutil.which("kcat") is None:
         _install_debian_packages(("kcat",))
+
+
+def install_javac() -> None:
+    if shutil.which("javac") is None:
+        _install_debian_packages(("openjdk-17-jdk-headless",))
 
 
 def _require(program: str, why: str) -> None:
@@ -199,10 +233,12 @@ PEERS: dict[str, Peer] = {
             lambda: apache_kafka.is_installed() and shutil.which("java") is not None,
             apache_kafka.install,
         ),
+        Peer("javac", lambda: shutil.which("javac") is not None, install_javac),
         Peer("librdkafka", _librdkafka_present, install_librdkafka),
         Peer("kafka-python", lambda: (KAFKA_PYTHON / "test").exists(), install_kafka_python),
         Peer("franz-go", lambda: FRANZ_GO_TEST_BINARY.exists(), install_franz_go),
         Peer("franz-go-client", _franz_go_client_present, install_franz_go_client),
+        Peer("franz-go-worker", _franz_go_worker_present, install_franz_go_worker),
         Peer("kafkajs", _kafkajs_present, install_kafkajs),
         Peer("kcat", lambda: shutil.which("kcat") is not None, install_kcat),
     )

@@ -32,7 +32,7 @@ def main() -> None:
         found = [int(message.value()) for message in broker.records("numbers", number, timeout_s=30)]
     assert found == list(range(number)), "in order, none twice"
     assert set(acknowledged) <= set(found), "none lost"
-    print(f"{number} records sent, killed after {killed}, {len(found)} found: in order, none lost, none twice")  # noqa: T201
+    print(f"{number} records sent, killed after {killed}, {len(found)} found: in order, none lost, none twice")
 
 
 if __name__ == "__main__":

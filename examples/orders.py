@@ -54,4 +54,4 @@ if __name__ == "__main__":
     create_topic()
     send_orders()
     for customer, total in sorted(add_up().items()):
-        print(customer, total)  # noqa: T201
+        print(customer, total)

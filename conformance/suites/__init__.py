@@ -1,8 +1,8 @@
-"""The suites of other projects, and our comparison with Kafka; each module is one suite behind the same small face."""
+"""The suites of other projects, Kafka's own programs, and our comparison with Kafka; each module is one suite behind the same small face."""
 
 from __future__ import annotations
 
-from conformance.suites import differential, franz_go, kafka_python, librdkafka
+from conformance.suites import differential, franz_go, kafka_python, librdkafka, programs
 from conformance.suites.suite import Suite
 
 SUITES: dict[str, Suite] = {
@@ -11,6 +11,7 @@ SUITES: dict[str, Suite] = {
         librdkafka.LibrdkafkaSuite(),
         kafka_python.KafkaPythonSuite(),
         franz_go.FranzGoSuite(),
+        programs.ProgramsSuite(),
         differential.DifferentialSuite(),
     )
 }

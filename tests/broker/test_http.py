@@ -20,6 +20,7 @@ from headrace.testing.faults import FailingFs
 from headrace.wire.errors import ErrorCode
 from headrace.wire.messages.api_versions import ApiVersionsRequest
 from tests.broker.raw import RawClient, batch
+from tests.broker.transactional_client import TransactionalClient
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
@@ -129,6 +130,45 @@ def test_lag_of_a_group(server: LocalBroker) -> None:
         assert value(samples, "headrace_groups", state="Stable") == 1
     finally:
         consumer.close()
+
+
+def test_transactions_are_counted(server: LocalBroker) -> None:
+    with RawClient(server.port) as client:
+        for commit in (True, False, True):
+            producer = TransactionalClient(client, f"by-{commit}", v2=True)
+            producer.write("t", b"x")
+            assert producer.end(commit) == 0
+        last = TransactionalClient(client, "open", v2=True)
+        last.write("t", b"x")
+
+        def ended() -> bool:
+            samples = scrape(server)
+            counts = [value(samples, "headrace_transactions_ended_total", outcome=each) for each in ("commit", "abort")]
+            return counts == [2, 1] and value(samples, "headrace_transaction_markers_pending") == 0
+
+        wait_until(ended)
+        samples = scrape(server)
+        states = {"CompleteCommit": 1, "CompleteAbort": 1, "Ongoing": 1}
+        assert {each: value(samples, "headrace_transactions", state=each) for each in states} == states
+        assert last.end(True) == 0
+
+
+def test_compaction_is_counted() -> None:
+    with broker(headrace_http_port=0, log_cleaner_backoff_ms=100) as server:
+        server.create_topic("c", cleanup_policy="compact", min_cleanable_dirty_ratio=0)
+        assert value(scrape(server), "headrace_log_cleaner_rounds_total") == 0
+        producer = server.producer()
+        for number in range(10):
+            producer.produce("c", key=b"k", value=b"%d" % number)
+        assert producer.flush(20) == 0
+        server.call(lambda b: b.replicas.topics["c"][0].log.roll(b.clock.now_ms()))
+        wait_until(lambda: value(scrape(server), "headrace_log_cleaner_rounds_total") == 1, timeout_s=30)
+        wait_until(lambda: value(scrape(server), "headrace_log_cleaner_max_dirty_percent") == 0)
+        samples = scrape(server)
+        written = value(samples, "headrace_log_cleaner_bytes_written_total")
+        assert 0 < written < value(samples, "headrace_log_cleaner_bytes_read_total")
+        assert 0 <= value(samples, "headrace_log_cleaner_time_since_last_run_ms") < 60_000
+        assert value(samples, "headrace_log_cleaner_uncleanable_partitions") == 0
 
 
 def test_refused_connections_and_malformed_requests_are_counted() -> None:

@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from headrace.testing import LocalBroker
+from headrace.testing import LocalBroker, broker_process
 from headrace.wire.batch import Record, encode_batch
 from headrace.wire.errors import ErrorCode
 from headrace.wire.messages.api_versions import ApiVersionsRequest
@@ -172,6 +172,20 @@ def test_the_epoch_of_a_leader_begins_before_its_first_record(client: RawClient,
     assert ask(-2) == (0, -2, 0)
     assert ask(-1) == ask(7) == (0, -1, -1)
     assert ask(0, current=-2)[0] == ErrorCode.FENCED_LEADER_EPOCH
+
+
+def test_an_epoch_in_which_nothing_was_written_ends_with_the_one_before() -> None:
+    with broker_process() as process:
+        process.create_topic("t")
+        process.produce("t", [b"a", b"b"])
+        for _ in range(2):
+            process.kill()
+            process.restart()
+        with RawClient(process.port) as client:
+            row = OffsetForLeaderPartition(partition=0, leader_epoch=1, current_leader_epoch=2)
+            request = OffsetForLeaderEpochRequest(topics=[OffsetForLeaderTopic(topic="t", partitions=[row])])
+            answer = client.call(request, 4).topics[0].partitions[0]
+    assert (answer.error_code, answer.leader_epoch, answer.end_offset) == (0, 0, 2)
 
 
 def test_names_beside_ids_are_not_looked_at(server: LocalBroker, client: RawClient, topic: str) -> None:

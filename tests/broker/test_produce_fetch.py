@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from headrace.testing import LocalBroker
+from headrace.testing import LocalBroker, broker
+from headrace.testing.faults import ThrottledFs
 from headrace.wire.batch import decode_records
 from headrace.wire.errors import ErrorCode
 from headrace.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -109,6 +110,31 @@ def test_a_long_poll_ends_with_data_or_with_time(server: LocalBroker, client: Ra
     writer.start()
     assert values(client.receive().responses[0].partitions[0]) == [b"now"]
     writer.join()
+
+
+def test_a_segment_that_ends_is_not_waited_for(server: LocalBroker, client: RawClient, topic: str) -> None:
+    """There is more in the next one, which another request reads."""
+    for _ in range(3):
+        client.produce(topic, batch(b"x"))
+        server.call(lambda b: b.replicas.topics[topic][0].log.roll(b.clock.now_ms()))
+    began = time.monotonic()
+    data = client.fetch(topic, 0, max_wait_ms=20_000, min_bytes=100_000)
+    assert values(data) == [b"x"] and data.high_watermark == 3
+    assert time.monotonic() - began < 10
+
+
+def test_what_arrives_during_a_read_from_disk_is_not_missed() -> None:
+    fs = ThrottledFs(read_delay_s=0.5, matching="cold-0", active=False)
+    with broker(fs=fs) as server, RawClient(server.port) as client, RawClient(server.port) as other:
+        server.create_topic("cold")
+        client.produce("cold", batch(b"first"))
+        fs.active = True
+        other.send(fetch_request("cold", 0, max_wait_ms=20_000, min_bytes=500), 12)
+        time.sleep(0.2)
+        client.produce("cold", batch(b"x" * 1000))
+        began = time.monotonic()
+        assert len(other.receive().responses[0].partitions[0].records) > 1000
+        assert time.monotonic() - began < 10
 
 
 def test_min_bytes_waits_for_enough(server: LocalBroker, client: RawClient, topic: str) -> None:

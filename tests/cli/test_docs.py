@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from headrace.cli.reference import commands
 from headrace.replica.features import KNOWN as FEATURES
 from headrace.settings import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS
 from headrace.settings.kafka_names import UNUSED_KAFKA_SETTINGS
+from tests.cli.conftest import Run
 
 PROJECT = Path(__file__).resolve().parents[2]
 PAGES = [
@@ -21,6 +24,11 @@ PAGES = [
     *(page for page in (PROJECT / "docs").rglob("*.md") if page.parent.name != "reference"),
 ]
 CLIENT_SETTINGS = {
+    "isolation.level",
+    "enable.auto.commit",
+    "group.instance.id",
+    "transaction.timeout.ms",
+    "processing.guarantee",
     "bootstrap.servers",
     "group.id",
     "auto.offset.reset",
@@ -32,6 +40,8 @@ SETTINGS = {*BROKER_SETTINGS, *TOPIC_SETTINGS, *GROUP_SETTINGS, *UNUSED_KAFKA_SE
 _CODE = re.compile(r"`([^`\n]+)`")
 _SETTING = re.compile(r"^([a-z]+(?:\.[a-z]+)+)(?:=.*)?$")
 _COMMAND = re.compile(r"headrace(?: [a-z][a-z-]*)+")
+_TEST = re.compile(r"\btests/[a-z_/]+(?:\.py)?(?:::(\w+))?")
+_MODULE = re.compile(r"python -m (tests(?:\.[a-z_]+)+)")
 _LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 _FILES = (".md", ".py", ".properties", ".lock", ".toml", ".metadata", ".ci")
 
@@ -51,3 +61,38 @@ def test_a_page(page: Path) -> None:
     for target in _LINK.findall(text):
         if not target.startswith(("http://", "https://", "mailto:")):
             assert (page.parent / target).exists(), f"{target} leads nowhere"
+    for found in _TEST.finditer(text):
+        path = PROJECT / found[0].split("::")[0]
+        assert path.exists(), f"{found[0]} is not there"
+        assert not found[1] or f"def {found[1]}(" in path.read_text(encoding="utf-8"), f"{found[0]} is not there"
+    for module in _MODULE.findall(text):
+        assert (PROJECT / (module.replace(".", "/") + ".py")).exists(), f"{module} is not there"
+
+
+GUARANTEES = sorted(page for page in (PROJECT / "docs" / "guarantees").glob("*.md") if page.stem != "index")
+
+
+@pytest.mark.parametrize("page", GUARANTEES, ids=lambda page: page.stem)
+def test_a_guarantee_says_what_is_not_promised_and_which_test_shows_it(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    headings = [
+        line for line in text.splitlines() if line in ("## Promised", "## Not promised", "## Settings", "## Shown by")
+    ]
+    assert headings == ["## Promised", "## Not promised", "## Settings", "## Shown by"]
+    shown_by = text.split("## Shown by")[1]
+    assert "::test_" in shown_by or "/test_" in shown_by
+    assert "$ python -m pytest tests/" in shown_by
+    assert f"({page.name})" in (page.parent / "index.md").read_text(encoding="utf-8")
+
+
+def test_the_program_of_the_page_on_transactions(cli: Run, bootstrap: str, name: str) -> None:
+    page = (PROJECT / "docs" / "how-to" / "use-transactions.md").read_text(encoding="utf-8")
+    program = page.split("```python\n")[1].split("```")[0]
+    for old, new in {"127.0.0.1:9092": bootstrap, '["orders': f'["orders-{name}', '"invoic': f'"{name}-invoic'}.items():
+        program = program.replace(old, new)
+    assert cli("topic", "create", f"orders-{name}", f"{name}-invoices").code == 0
+    assert cli("produce", f"orders-{name}", stdin="".join(f"{number}\n" for number in range(100))).code == 0
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "100 orders invoiced\n"), done.stderr
+    assert len(cli("consume", f"{name}-invoices").out.splitlines()) == 100
+    assert f"{name}-invoicing-1" in cli("transactions", "list", "--state", "CompleteCommit").out

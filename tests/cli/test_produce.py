@@ -102,3 +102,10 @@ def test_a_record_the_broker_refuses_is_a_failure(cli: Run, topic: str) -> None:
     assert outcome.code == 1
     assert "were not delivered" in outcome.err
     assert "max.message.bytes" in outcome.err
+
+
+def test_a_compacted_topic_wants_keys(cli: Run, name: str) -> None:
+    assert cli("topic", "create", name, "-c", "cleanup.policy=compact").code == 0
+    refused = cli("produce", name, stdin="no key\n")
+    assert (refused.code, "--key-separator" in refused.err) == (1, True)
+    assert cli("produce", name, "-K", ":", stdin="a:key\n").code == 0

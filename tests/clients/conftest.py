@@ -1,14 +1,17 @@
 """The broker that the clients talk to: Headrace, or with HEADRACE_TESTS_ON=apache-kafka the real Apache Kafka.
 
-The second is how a test of ours is checked: what Apache Kafka fails is a wrong test.
+The second is how a test of ours is checked: what Apache Kafka fails is a wrong test. HEADRACE_TESTS_ON=127.0.0.1:9092 is
+a broker that runs already.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -22,18 +25,34 @@ class RunningBroker(Protocol):
     data_dir: Path
 
 
-@pytest.fixture(scope="session")
-def broker() -> Iterator[RunningBroker]:
-    if os.environ.get("HEADRACE_TESTS_ON") == "apache-kafka":
+@dataclass(frozen=True)
+class BrokerElsewhere:
+    bootstrap_servers: str
+    data_dir: Path = Path("unknown")
+
+
+@contextlib.contextmanager
+def running_broker(settings: Mapping[str, str] | None = None) -> Iterator[RunningBroker]:
+    tests_on = os.environ.get("HEADRACE_TESTS_ON", "")
+    if ":" in tests_on:
+        yield BrokerElsewhere(tests_on)
+    elif tests_on == "apache-kafka":
         from conformance.apache_kafka import apache_kafka
 
-        with apache_kafka() as kafka:
+        with apache_kafka(settings) as kafka:
             yield kafka
     else:
         from headrace.testing import broker as headrace_broker
 
-        with headrace_broker() as headrace:
+        with headrace_broker(settings) as headrace:
             yield headrace
+
+
+@pytest.fixture(scope="session")
+def broker() -> Iterator[RunningBroker]:
+    """Looks often for transactions whose time is up: tests kill programs, and others wait for what those left open."""
+    with running_broker({"transaction.abort.timed.out.transaction.cleanup.interval.ms": "500"}) as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, Producer, TopicPartition
 
 TIMEOUT_S = 20.0
 
@@ -43,6 +43,39 @@ def read_all(bootstrap_servers: str, topic: str, count: int, partitions: int = 3
     return records
 
 
+def read_to_end(bootstrap_servers: str, topic: str, partitions: int, isolation: str) -> list[list[Message]]:
+    """By partition, everything up to where a reader of this isolation level is told that it ends."""
+    settings = {"group.id": "unused", "enable.auto.commit": False, "enable.partition.eof": True}
+    consumer = Consumer({"bootstrap.servers": bootstrap_servers, "isolation.level": isolation, **settings})
+    consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in range(partitions)])
+    records: list[list[Message]] = [[] for _ in range(partitions)]
+    ended: set[int] = set()
+    deadline = time.monotonic() + TIMEOUT_S
+    while len(ended) < partitions:
+        assert time.monotonic() < deadline, f"partitions {ended} have ended"
+        for message in consumer.consume(10_000, timeout=0.1):
+            if message.error() is None:
+                records[message.partition()].append(message)
+            else:
+                assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
+                ended.add(message.partition())
+    consumer.close()
+    return records
+
+
 def read_values(bootstrap_servers: str, topic: str, count: int, partitions: int = 3) -> list[str]:
     """The values of `read_all`, sorted."""
     return sorted(message.value().decode() for message in read_all(bootstrap_servers, topic, count, partitions))
+
+
+def assert_one_aborted_one_committed(bootstrap_servers: str, topic: str, group: str) -> None:
+    """Every partition has one record of an aborted transaction and one of a committed, which committed offset 1 of partition 1."""
+    read = read_to_end(bootstrap_servers, topic, 3, "read_committed")
+    assert [[each.value() for each in part] for part in read] == [[f"committed-{n}".encode()] for n in range(3)]
+    everything = read_to_end(bootstrap_servers, topic, 3, "read_uncommitted")
+    both = [[f"{word}-{n}".encode() for word in ("aborted", "committed")] for n in range(3)]
+    assert [[each.value() for each in part] for part in everything] == both
+    consumer = Consumer({"bootstrap.servers": bootstrap_servers, "group.id": group})
+    partitions = [TopicPartition(topic, partition) for partition in range(3)]
+    assert [each.offset for each in consumer.committed(partitions, timeout=TIMEOUT_S)] == [-1001, 1, -1001]
+    consumer.close()

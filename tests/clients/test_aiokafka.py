@@ -8,7 +8,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
-from tests.clients.reference_client import produce, read_values
+from tests.clients.reference_client import assert_one_aborted_one_committed, produce, read_values
 
 pytestmark = pytest.mark.peer("aiokafka")
 VALUES = sorted(f"value-{number}" for number in range(100))
@@ -32,6 +32,20 @@ def test_idempotent_producer(bootstrap_servers: str, topic: str) -> None:
             return [metadata.offset for metadata in await asyncio.gather(*sent)]
 
     assert asyncio.run(asyncio.wait_for(write(), 30)) == list(range(100))
+
+
+def test_transactions(bootstrap_servers: str, topic: str, name: str) -> None:
+    async def write() -> None:
+        async with AIOKafkaProducer(bootstrap_servers=bootstrap_servers, transactional_id=name) as producer:
+            for word in ("aborted", "committed"):
+                await producer.begin_transaction()
+                for partition in range(3):
+                    await producer.send(topic, f"{word}-{partition}".encode(), partition=partition)
+                await producer.send_offsets_to_transaction({TopicPartition(topic, 1): 1}, name)
+                await (producer.commit_transaction() if word == "committed" else producer.abort_transaction())
+
+    asyncio.run(asyncio.wait_for(write(), 30))
+    assert_one_aborted_one_committed(bootstrap_servers, topic, name)
 
 
 def test_group_reads_and_commits(bootstrap_servers: str, topic: str, name: str) -> None:

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from conformance.apache_kafka import run_tool
 from tests.clients.conftest import RunningBroker
@@ -18,6 +18,8 @@ VALUES = sorted(f"value-{number}" for number in range(100))
 TOPICS = "org.apache.kafka.tools.TopicCommand"
 GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 CONFIGS = "kafka.admin.ConfigCommand"
+FEATURES = "org.apache.kafka.tools.FeatureCommand"
+TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
 REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 
 
@@ -77,6 +79,36 @@ def _lag(described: str, topic: str) -> int:
     return sum(int(row[5]) for row in rows)
 
 
+def test_feature_command(bootstrap_servers: str) -> None:
+    def level(described: str) -> list[str]:
+        rows = [line.split() for line in described.splitlines()]
+        return [row[7] for row in rows if row[:2] == ["Feature:", "transaction.version"]]
+
+    assert level(tool(bootstrap_servers, FEATURES, "describe")) == ["2"]
+    tool(bootstrap_servers, FEATURES, "downgrade", "--feature", "transaction.version=1")
+    assert level(tool(bootstrap_servers, FEATURES, "describe")) == ["1"]
+    tool(bootstrap_servers, FEATURES, "upgrade", "--feature", "transaction.version=2")
+    assert level(tool(bootstrap_servers, FEATURES, "describe")) == ["2"]
+
+
+def test_transactions_command(bootstrap_servers: str, topic: str, name: str) -> None:
+    producer = Producer({"bootstrap.servers": bootstrap_servers, "transactional.id": name, "linger.ms": 0})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(topic, "open", partition=1)
+    assert producer.flush(30) == 0
+    where = ["--topic", topic, "--partition", "1"]
+    listed = tool(bootstrap_servers, TRANSACTIONS, "list")
+    assert re.search(rf"{name}\s+\d+\s+\d+\s+Ongoing", listed)
+    assert f"{topic}-1" in tool(bootstrap_servers, TRANSACTIONS, "describe", "--transactional-id", name)
+    producers = tool(bootstrap_servers, TRANSACTIONS, "describe-producers", *where).splitlines()
+    assert [row.split()[-1] for row in producers[1:]] == ["0"]
+    assert len(tool(bootstrap_servers, TRANSACTIONS, "find-hanging", *where).splitlines()) == 1
+    tool(bootstrap_servers, TRANSACTIONS, "abort", *where, "--start-offset", "0")
+    producers = tool(bootstrap_servers, TRANSACTIONS, "describe-producers", *where).splitlines()
+    assert [row.split()[-1] for row in producers[1:]] == ["None"]
+
+
 def test_config_command(bootstrap_servers: str, topic: str) -> None:
     entity = ["--entity-type", "topics", "--entity-name", topic]
     tool(bootstrap_servers, CONFIGS, *entity, "--alter", "--add-config", "segment.bytes=1048576")
@@ -113,12 +145,6 @@ def test_reassign_partitions(broker: RunningBroker, topic: str, tmp_path: Path) 
     assert f"Reassignment of partition {topic}-0 is completed." in verified
     assert f"Reassignment of replica {topic}-0-1 completed successfully." in verified
     assert "No partition reassignments found." in tool(broker.bootstrap_servers, REASSIGN, "--list")
-
-
-def test_verifiable_producer(bootstrap_servers: str, topic: str) -> None:
-    producer = "org.apache.kafka.tools.VerifiableProducer"
-    tool(bootstrap_servers, producer, "--topic", topic, "--max-messages", "200", "--acks", "-1")
-    assert read_values(bootstrap_servers, topic, 200) == sorted(str(number) for number in range(200))
 
 
 def test_dump_log_segments(broker: RunningBroker, topic: str) -> None:

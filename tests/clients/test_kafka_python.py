@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition, TopicPartitionReplica
 from kafka.errors import InvalidReplicationAssignmentError, LogDirNotFoundError, NoError
+from kafka.structs import OffsetAndMetadata
 
-from tests.clients.reference_client import produce, read_values
+from tests.clients.reference_client import assert_one_aborted_one_committed, produce, read_values
 
 pytestmark = pytest.mark.peer("kafka-python")
 VALUES = sorted(f"value-{number}" for number in range(100))
@@ -27,6 +28,24 @@ def test_idempotent_producer(bootstrap_servers: str, topic: str) -> None:
     offsets = [producer.send(topic, value.encode(), partition=0).get(20).offset for value in VALUES]
     producer.close()
     assert offsets == list(range(100))
+
+
+def test_transactions(bootstrap_servers: str, topic: str, name: str) -> None:
+    producer = KafkaProducer(bootstrap_servers=bootstrap_servers, transactional_id=name)
+    producer.init_transactions()
+    for word in ("aborted", "committed"):
+        producer.begin_transaction()
+        for partition in range(3):
+            producer.send(topic, f"{word}-{partition}".encode(), partition=partition)
+        producer.flush(20)
+        offsets = {TopicPartition(topic, 1): OffsetAndMetadata(1, "", -1)}
+        producer.send_offsets_to_transaction(offsets, name)
+        if word == "committed":
+            producer.commit_transaction()
+        else:
+            producer.abort_transaction()
+    producer.close()
+    assert_one_aborted_one_committed(bootstrap_servers, topic, name)
 
 
 def test_group_reads_and_commits(bootstrap_servers: str, topic: str, name: str) -> None:

@@ -51,7 +51,7 @@ def test_exceptions_name_units_that_pass_on_kafka(suite: str) -> None:
     assert {unit: outcomes.get(unit) for unit in listed} == dict.fromkeys(listed, "pass")
 
 
-@pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.parametrize("suite", (*SUITES, "programs"))
 def test_kept_columns_name_no_machine(suite: str) -> None:
     assert str(PROJECT) not in (EXPECTED / f"{suite}.json").read_text()
 

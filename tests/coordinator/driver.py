@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import struct
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from headrace.coordinator.config import GroupConfig
 from headrace.coordinator.coordinator import GroupCoordinator
@@ -31,8 +31,20 @@ from headrace.wire.messages.offset_delete import (
 )
 from headrace.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from headrace.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from headrace.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
 
 START_MS = 1_700_000_000_000
+
+
+class Marker(NamedTuple):
+    """The end of a producer's transaction in the log."""
+
+    producer_id: int
+    commit: bool
 
 
 @dataclass(frozen=True)
@@ -48,6 +60,7 @@ class Ticket:
 
     response: Any = None
     answers: int = 0
+    request: Any = None
 
     @property
     def error(self) -> ErrorCode:
@@ -67,10 +80,10 @@ class Driver:
     def __init__(self, **config: int) -> None:
         self.config = GroupConfig(**config)
         self.now_ms = START_MS
-        self.log: list[tuple[bytes, bytes | None]] = []
+        self.log: list[tuple[bytes, bytes | None] | tuple[bytes, bytes | None, int] | Marker] = []
         self.fail_with: ErrorCode | None = None
         self.hold = False
-        self.held: list[Result] = []
+        self.held: list[Result | Marker] = []
         self._ids = itertools.count(1)
         self.coordinator = self._new_coordinator()
         self.coordinator.on_loaded(self.now_ms)
@@ -87,9 +100,16 @@ class Driver:
         else:
             self._append(result)
 
-    def _append(self, result: Result) -> None:
+    def _append(self, result: Result | Marker) -> None:
+        if isinstance(result, Marker):
+            if self.fail_with is None:
+                self.log.append(result)
+                self.coordinator.replay_marker(*result)
+            return
         error = (self.fail_with or ErrorCode.NONE) if result.records else ErrorCode.NONE
-        if error is ErrorCode.NONE:
+        if error is ErrorCode.NONE and result.producer_id >= 0:
+            self.log += [(*record.encode(), result.producer_id) for record in result.records]
+        elif error is ErrorCode.NONE:
             self.log += [record.encode() for record in result.records]
         self._send(self.coordinator.settle(result, error, self.now_ms))
 
@@ -100,16 +120,19 @@ class Driver:
         for result in held:
             self._append(result)
 
-    @staticmethod
-    def _send(completions: list[tuple[object, Any]]) -> None:
+    def _send(self, completions: list[tuple[object, Any]]) -> None:
         for ticket, response in completions:
             assert isinstance(ticket, Ticket)
             ticket.response = response
             ticket.answers += 1
             assert ticket.answers == 1, "a request was answered twice"
+            self.answered(ticket)
+
+    def answered(self, ticket: Ticket) -> None:
+        """A request has its answer."""
 
     def _submit(self, entry: Any, request: Any, version: int, **caller: Any) -> Ticket:
-        ticket = Ticket()
+        ticket = Ticket(request=request)
         self._carry_out(entry(request, Caller(version, **caller), ticket, self.now_ms))
         return ticket
 
@@ -126,13 +149,16 @@ class Driver:
     def restart(self) -> None:
         """Crash, and load what the log holds."""
         self.coordinator = self._new_coordinator()
-        for record in self.records:
-            self.coordinator.replay(record, self.now_ms)
+        for entry in self.log:
+            if isinstance(entry, Marker):
+                self.coordinator.replay_marker(*entry)
+            elif (record := decode(entry[0], entry[1])) is not None:
+                self.coordinator.replay(record, self.now_ms, entry[2] if len(entry) > 2 else -1)
         self.coordinator.on_loaded(self.now_ms)
 
     @property
     def records(self) -> list[GroupRecord]:
-        decoded = [decode(key, value) for key, value in self.log]
+        decoded = [decode(entry[0], entry[1]) for entry in self.log if not isinstance(entry, Marker)]
         return [record for record in decoded if record is not None]
 
     def group(self, group_id: str = "g") -> ClassicGroup:
@@ -248,6 +274,52 @@ class Driver:
             ],
         )
         return self._submit(self.coordinator.on_offset_commit, request, version)
+
+    def txn_commit(
+        self,
+        offsets: dict[tuple[str, int], int],
+        *,
+        producer: int = 7,
+        group: str = "g",
+        member_id: str = "",
+        generation: int = -1,
+        instance: str | None = None,
+        metadata: str | None = "",
+        version: int = 4,
+    ) -> Ticket:
+        topics: dict[str, list[TxnOffsetCommitRequestPartition]] = {}
+        for (topic, index), offset in offsets.items():
+            partition = TxnOffsetCommitRequestPartition(
+                partition_index=index, committed_offset=offset, committed_metadata=metadata
+            )
+            topics.setdefault(topic, []).append(partition)
+        request = TxnOffsetCommitRequest(
+            transactional_id="x",
+            group_id=group,
+            producer_id=producer,
+            producer_epoch=0,
+            generation_id=generation,
+            member_id=member_id,
+            group_instance_id=instance,
+            topics=[TxnOffsetCommitRequestTopic(name=name, partitions=each) for name, each in topics.items()],
+        )
+        return self._submit(self.coordinator.on_txn_offset_commit, request, version)
+
+    def end_transaction(self, commit: bool, producer: int = 7) -> None:
+        """A marker goes into the log, after what is on its way there."""
+        marker = Marker(producer, commit)
+        if self.hold:
+            self.held.append(marker)
+        else:
+            self._append(marker)
+
+    def is_unstable(self, topic: str = "t", partition: int = 0, *, group: str = "g") -> bool:
+        """Whether OffsetFetch refuses a reader that wants stable offsets."""
+        topics = [OffsetFetchRequestTopics(name=topic, partition_indexes=[partition])]
+        response = self.coordinator.fetch_offsets(OffsetFetchRequestGroup(group_id=group, topics=topics), True)
+        (answer,) = response.topics[0].partitions
+        assert answer.error_code in (ErrorCode.NONE, ErrorCode.UNSTABLE_OFFSET_COMMIT)
+        return answer.error_code == ErrorCode.UNSTABLE_OFFSET_COMMIT
 
     def committed(self, topic: str = "t", partition: int = 0, *, group: str = "g", topic_id: bytes = bytes(16)) -> int:
         """One committed offset, as OffsetFetch answers it."""

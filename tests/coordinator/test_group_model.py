@@ -1,32 +1,46 @@
-"""Random clients against the coordinator, with crashes, slow appends and failing ones in between.
-
-The model knows only what clients were told: which offsets were acknowledged, which assignments a leader brought. Whatever
-happens, the coordinator must agree with it, be consistent in itself, and come back from its log as it was.
+"""Random consumers, committers and administrators against the group coordinator: any order of their requests, with slow
+appends, failing ones and a crash between any two steps, and always what the model in `group_model` promises.
 """
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from typing import Any
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from headrace.coordinator.group import ClassicGroup, GroupState
 from headrace.wire.errors import ErrorCode
-from tests.coordinator.driver import Driver, Ticket, subscription
+from headrace.wire.records.group import OffsetCommitKey
+from tests.coordinator.driver import Driver, Marker, subscription
+from tests.coordinator.group_clients import Client
+from tests.coordinator.group_model import ModelDriver
+from tests.model_settings import machine_settings
 
-GROUPS = st.sampled_from(["g", "h"])
-PARTITIONS = st.integers(0, 2)
+GROUPS = st.sampled_from(["g", "g", "g", "h"])
+TOPICS = st.sampled_from(["t", "u"])
+WHO = st.sampled_from([0, 0, 0, 1, 1, 2, 3, 4, 5])
+PRODUCERS = st.integers(1, 2)
 PROTOCOLS = st.sampled_from(
     [
         {"range": subscription("t")},
         {"range": subscription("t"), "sticky": subscription("t")},
         {"sticky": subscription("u"), "range": subscription("u")},
+        {"other": b"?"},
     ]
 )
-DAY = 86_400_000
+ERRORS = st.sampled_from([None, None, ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.KAFKA_STORAGE_ERROR])
+A, B = b"A" * 16, b"B" * 16
+HOUR = 3_600_000
+CONFIG = {
+    "offsets_retention_ms": 400_000,
+    "offsets_retention_check_interval_ms": 100_000,
+    "max_size": 4,
+}
+ALL_TIMEOUTS_MS = 150_000
+"""Longer than a session, a rebalance and another session together."""
 
 
 def durable(group: ClassicGroup) -> tuple[Any, ...]:
@@ -50,231 +64,415 @@ def durable(group: ClassicGroup) -> tuple[Any, ...]:
 class GroupMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.d = Driver(offsets_retention_ms=10_000 * DAY, max_size=5)
-        self.offsets: dict[tuple[str, int], int] = {}
-        self.commits: list[tuple[Ticket, str, int, int]] = []
-        self.tickets: list[Ticket] = []
-        self.joins: list[tuple[str, str | None, Ticket]] = []
-        self.syncs: list[tuple[str, str, int, Ticket]] = []
-        self.assigned: dict[tuple[str, int, str], set[bytes]] = {}
+        self.d = ModelDriver(**CONFIG)
+        self.clients = {
+            group: [
+                Client(self.d, group, None),
+                Client(self.d, group, None, session_ms=20_000, rebalance_ms=20_000),
+                Client(self.d, group, None, version=3),
+                Client(self.d, group, "one"),
+                Client(self.d, group, "one", version=5),
+                Client(self.d, group, "two", session_ms=6_000),
+            ]
+            for group in ("g", "h")
+        }
         self.sequence = 0
         self.has_failed = False
+        self.compared = -1
 
-    # Clients
+    def listen(self) -> None:
+        for clients in self.clients.values():
+            for client in clients:
+                client.listen()
 
-    def known_ids(self, group: str) -> list[tuple[str, str | None]]:
-        """Ids that some client has been given, alive or not, with their instance."""
-        ids = {
-            (ticket.response.member_id, instance): None
-            for name, instance, ticket in self.joins
-            if name == group and ticket.response is not None and ticket.response.member_id
-        }
-        return list(ids)[-6:]
+    # Consumers
 
-    def _join(self, group: str, member_id: str, instance: str | None, **options: Any) -> None:
-        ticket = self.d.join(member_id, group=group, instance=instance, **options)
-        self.tickets.append(ticket)
-        self.joins.append((group, instance, ticket))
+    @initialize(group=GROUPS, who=st.sets(WHO, max_size=3), calm=st.booleans())
+    def begin(self, group: str, who: set[int], calm: bool) -> None:
+        if calm and who:
+            self.everybody_behaves(group, who, 6)
 
-    @rule(group=GROUPS, protocols=PROTOCOLS, version=st.sampled_from([3, 4, 9]))
-    def join_new(self, group: str, protocols: dict[str, bytes], version: int) -> None:
-        self._join(group, "", None, protocols=protocols, version=version)
+    @rule(group=GROUPS, who=WHO, protocols=st.none() | st.none() | PROTOCOLS)
+    def join(self, group: str, who: int, protocols: dict[str, bytes] | None) -> None:
+        self.clients[group][who].join(protocols)
 
-    @rule(group=GROUPS, protocols=PROTOCOLS, instance=st.sampled_from(["one", "two"]), version=st.sampled_from([5, 9]))
-    def join_static(self, group: str, protocols: dict[str, bytes], instance: str, version: int) -> None:
-        self._join(group, "", instance, protocols=protocols, version=version)
+    @rule(group=GROUPS, who=WHO)
+    def go_on(self, group: str, who: int) -> None:
+        """Whatever a consumer would do next; without an answer so far, it asks again over a new connection."""
+        client = self.clients[group][who]
+        client.listen()
+        client.hang_up() if client.waits else client.step()
 
-    @rule(group=GROUPS, protocols=PROTOCOLS, pick=st.randoms(use_true_random=False))
-    def rejoin(self, group: str, protocols: dict[str, bytes], pick: Any) -> None:
-        ids = self.known_ids(group)
-        if ids:
-            member_id, instance = pick.choice(ids)
-            self._join(group, member_id, instance, protocols=protocols)
+    @rule(group=GROUPS, who=st.sets(WHO, min_size=1, max_size=3), slow=st.booleans())
+    def all_join(self, group: str, who: set[int], slow: bool) -> None:
+        """Several consumers begin the next generation; the disk may be slow from then on."""
+        clients = [self.clients[group][each] for each in sorted(who)]
+        for client in clients:
+            for _ in range(2):
+                client.listen()
+                if not client.waits:
+                    client.join()
+        for _ in range(40):
+            if all(each.joining is None for each in clients):
+                break
+            self.advance(1_000)
+        self.d.hold |= slow
+        for client in clients:
+            if client.is_in:
+                self._work(client, 0)
+            if client.is_in and not client.members and not client.waits:
+                client.sync()
 
-    @rule(group=GROUPS)
-    def everybody_rejoins(self, group: str) -> None:
-        found = self.d.coordinator.groups.get(group)
-        for member in list(found.members.values()) if found is not None else []:
-            if member.join_token is None:
-                self._join(group, member.member_id, member.group_instance_id, protocols=dict(member.protocols))
+    @rule(
+        group=GROUPS,
+        who=st.sets(WHO, min_size=1, max_size=3),
+        then=st.sampled_from(
+            ["leave", "fail", "crash", "change", "silent", "twice", "lead", "idle", "deaf", "replace"]
+        ),
+    )
+    def rebalance(self, group: str, who: set[int], then: str) -> None:
+        """Up to the assignment, and there something happens."""
+        self.all_join(group, who, False)
+        clients = [self.clients[group][each] for each in sorted(who)]
+        for client in [each for each in clients if each.is_in and not each.waits and each.members]:
+            self.d.hold |= then in ("fail", "crash", "twice")
+            for _ in range(2 if then == "twice" else then in ("fail", "crash", "lead", "deaf", "replace")):
+                client.sync()
+        if then == "leave":
+            self.d.leave((clients[-1].member_id, clients[-1].instance), group=group)
+        elif then == "fail":
+            self.release(100, ErrorCode.NOT_ENOUGH_REPLICAS)
+        elif then == "crash":
+            self.crash(len(who) % 2)
+        elif then == "change":
+            clients[-1].join({"range": subscription("u")})
+        elif then == "replace":
+            self.d.hold = True
+            for client in clients:
+                client.forget()
+                client.join()
+            self.release(100, ErrorCode.NOT_ENOUGH_REPLICAS if len(who) < 3 else None)
+        elif then == "silent":
+            self.advance(31_000)
+        elif then == "idle":
+            self._only_heartbeat(clients)
+        elif then == "deaf":
+            clients[-1].join({"range": subscription("u")})
+            self._only_heartbeat(clients)
+        self.listen()
 
-    @rule(group=GROUPS)
-    def everybody_syncs(self, group: str) -> None:
-        found = self.d.coordinator.groups.get(group)
-        for member in list(found.members.values()) if found is not None else []:
-            if member.sync_token is None and found is not None:
-                self._sync(group, member.member_id, member.group_instance_id, found)
+    def _only_heartbeat(self, clients: list[Client]) -> None:
+        """Members that live and do nothing else keep nobody waiting for longer than the rebalance timeout."""
+        for client in clients:
+            client.listen()
+        joins = [each.joining for each in clients if each.joining is not None]
+        syncs = [each.syncing for each in clients if each.syncing is not None]
+        for _ in range(35):
+            self.advance(1_000)
+            for client in [each for each in clients if not each.waits]:
+                self.d.heartbeat(client.member_id, client.generation, group=client.group, instance=client.instance)
+        if not self.d.held:
+            assert all(each.error is ErrorCode.NONE for each in joins), "whoever waits needs no heartbeat"
+            assert all(each.response is not None for each in syncs), "somebody waits for a member that idles"
 
-    def _sync(self, group: str, member_id: str, instance: str | None, found: ClassicGroup) -> None:
-        generation = found.generation_id
-        leads = found.leader_id == member_id
-        self.sequence += 1
-        assignments = {each: f"{each}@{self.sequence}".encode() for each in found.members} if leads else {}
-        if found.state is GroupState.COMPLETING_REBALANCE:
-            for each, data in assignments.items():
-                self.assigned.setdefault((group, generation, each), {b""}).add(data)
-        ticket = self.d.sync(
-            member_id, generation, assignments, group=group, instance=instance, protocol=found.protocol_name
-        )
-        self.tickets.append(ticket)
-        self.syncs.append((group, member_id, generation, ticket))
+    def pick(self, group: str, who: int) -> Client:
+        """One that has been a member, if there is any."""
+        clients = self.clients[group]
+        members = [each for each in clients if each.generation > 0]
+        return members[who % len(members)] if members else clients[who]
 
-    @rule(group=GROUPS, pick=st.randoms(use_true_random=False))
-    def heartbeat(self, group: str, pick: Any) -> None:
-        found = self.d.coordinator.groups.get(group)
-        for member in list(found.members.values()) if found is not None else []:
-            if pick.random() < 0.7 and found is not None:
-                answer = self.d.heartbeat(
-                    member.member_id, found.generation_id, group=group, instance=member.group_instance_id
-                )
-                preparing = found.state is GroupState.PREPARING_REBALANCE
-                assert answer is (ErrorCode.REBALANCE_IN_PROGRESS if preparing else ErrorCode.NONE)
+    @rule(group=GROUPS, who=WHO, back=st.sampled_from([0, 0, 0, 1, -1]), times=st.sampled_from([1, 1, 2]))
+    def sync(self, group: str, who: int, back: int, times: int) -> None:
+        client = self.pick(group, who)
+        for _ in range(times):
+            if client.generation > 0:
+                client.sync(client.generation - back)
 
-    @rule(group=GROUPS, pick=st.randoms(use_true_random=False))
-    def leave(self, group: str, pick: Any) -> None:
-        ids = self.known_ids(group)
-        if ids:
-            self.tickets.append(self.d.leave(pick.choice(ids), group=group))
+    @rule(group=GROUPS, who=WHO, back=st.sampled_from([0, 1]))
+    def poll(self, group: str, who: int, back: int) -> None:
+        """A consumer at work, maybe with a request from before the last rebalance that was late."""
+        client = self.pick(group, who)
+        if client.generation > 0:
+            self._work(client, back)
 
-    @rule(group=GROUPS, partition=PARTITIONS, as_member=st.booleans())
-    def commit(self, group: str, partition: int, as_member: bool) -> None:
-        self.sequence += 1
-        found = self.d.coordinator.groups.get(group)
-        member = next(iter(found.members.values()), None) if found is not None else None
-        if as_member and found is not None and member is not None:
-            ids = {"member_id": member.member_id, "instance": member.group_instance_id}
-            ticket = self.d.commit(
-                {("t", partition): self.sequence}, group=group, generation=found.generation_id, **ids
-            )
+    def _work(self, client: Client, back: int) -> None:
+        ids = {"member_id": client.member_id, "instance": client.instance, "generation": client.generation - back}
+        self.d.commit({("t", 0): self._next_offset()}, group=client.group, **ids)
+        self.d.txn_commit({("t", 1): self._next_offset()}, group=client.group, producer=1, **ids)
+        self._heartbeat(client)
+
+    def _heartbeat(self, client: Client) -> None:
+        current = self.d.is_current(client.group, client.member_id, client.generation)
+        described = self.d.coordinator.describe_group(client.group, 5)
+        state = described.group_state
+        of_instance = {each.group_instance_id: each.member_id for each in described.members}
+        is_replaced = client.instance in of_instance and of_instance[client.instance] != client.member_id
+        is_replaced &= client.instance is not None
+        answer = client.heartbeat()
+        assert (answer is ErrorCode.FENCED_INSTANCE_ID) is is_replaced
+        if answer is ErrorCode.NONE:
+            assert current and state in (GroupState.STABLE.value, GroupState.COMPLETING_REBALANCE.value)
+        elif answer is ErrorCode.REBALANCE_IN_PROGRESS:
+            assert current and state == GroupState.PREPARING_REBALANCE.value
         else:
-            ticket = self.d.commit({("t", partition): self.sequence}, group=group)
-        self.tickets.append(ticket)
-        self.commits.append((ticket, group, partition, self.sequence))
-        self._note_commits()
+            assert answer in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION) or is_replaced
 
-    def _note_commits(self) -> None:
-        waiting = []
-        for ticket, group, partition, offset in self.commits:
-            if ticket.response is None:
-                waiting.append((ticket, group, partition, offset))
-            elif ticket.response.topics[0].partitions[0].error_code == 0:
-                self.offsets[group, partition] = offset
-        self.commits = waiting
+    @rule(group=GROUPS, who=WHO, by_instance=st.booleans())
+    def leave(self, group: str, who: int, by_instance: bool) -> None:
+        client = self.pick(group, who)
+        member_id = "" if by_instance and client.instance is not None else client.member_id
+        self.d.leave((member_id, client.instance), group=group)
+        self.listen()
 
-    # Administration, only while nothing is under way, so that the order of events is known
+    @rule(group=GROUPS, who=WHO)
+    def start_anew(self, group: str, who: int) -> None:
+        self.clients[group][who].forget()
 
-    @precondition(lambda self: not self.d.held)
-    @rule(group=GROUPS, partition=PARTITIONS)
-    def delete_offset(self, group: str, partition: int) -> None:
-        ticket = self.d.delete_offsets("t", partition, group=group)
-        if self.d.hold:
-            self.release(None)
-        if ticket.response.error_code == 0 and ticket.response.topics[0].partitions[0].error_code == 0:
-            self.offsets.pop((group, partition), None)
+    @rule(group=GROUPS, who=st.sets(WHO, min_size=1, max_size=3), rounds=st.sampled_from([6, 6, 110]))
+    def everybody_behaves(self, group: str, who: set[int], rounds: int) -> None:
+        """Some consumers do all that they should, all others are silent: soon those are the group, and stay it."""
+        self.release(100, None)
+        if {3, 4} <= who:
+            who = who - {4}
+        clients = [self.clients[group][each] for each in sorted(who)]
+        for client in clients:
+            if "range" not in client.protocols:
+                client.protocols = {"range": subscription("t")}
+                client.hang_up()
+        for _ in range(ALL_TIMEOUTS_MS // 2000):
+            for client in clients:
+                client.step()
+            if self._is_settled(group, clients):
+                break
+            self.d.advance(2000)
+        self._check_settled(group, clients)
+        for client in clients:
+            self._work(client, 0)
+        for _ in range(rounds):
+            self.d.advance(5000)
+            for client in clients:
+                assert client.heartbeat() is ErrorCode.NONE, "a member that behaves was dropped"
+        self._check_settled(group, clients)
+        self.listen()
 
-    @precondition(lambda self: not self.d.held and not self.d.hold)
-    @rule(group=GROUPS)
-    def delete_group(self, group: str) -> None:
-        if self.d.delete_groups(group)[group] is ErrorCode.NONE:
-            assert group not in self.d.coordinator.groups
-            self.offsets = {key: offset for key, offset in self.offsets.items() if key[0] != group}
+    def _is_settled(self, group: str, clients: list[Client]) -> bool:
+        described = self.d.coordinator.describe_group(group, 5)
+        members = {each.member_id for each in described.members}
+        return (
+            described.group_state == GroupState.STABLE.value
+            and members == {each.member_id for each in clients}
+            and all(each.assignment is not None for each in clients)
+        )
+
+    def _check_settled(self, group: str, clients: list[Client]) -> None:
+        assert self._is_settled(group, clients), "consumers that behave did not become a group"
+        assert len({each.generation for each in clients}) == 1
+        stored = self.d.stored[group]
+        assert stored is not None
+        assert {each.member_id: each.assignment for each in stored.members} == {
+            each.member_id: each.assignment for each in clients
+        }
+
+    # Offsets
+
+    def _next_offset(self) -> int:
+        self.sequence += 1
+        return self.sequence
+
+    @rule(
+        group=GROUPS, who=st.none() | WHO, topic=TOPICS, partition=st.integers(0, 1), topic_id=st.sampled_from([A, B])
+    )
+    def commit(self, group: str, who: int | None, topic: str, partition: int, topic_id: bytes) -> None:
+        ids = self._identity(group, who)
+        self.d.commit({(topic, partition): self._next_offset()}, group=group, topic_id=topic_id, **ids)
+
+    @rule(group=GROUPS, who=st.none() | WHO, topic=TOPICS, partition=st.integers(0, 1), producer=PRODUCERS)
+    def txn_commit(self, group: str, who: int | None, topic: str, partition: int, producer: int) -> None:
+        ids = self._identity(group, who)
+        self.d.txn_commit({(topic, partition): self._next_offset()}, group=group, producer=producer, **ids)
+
+    def _identity(self, group: str, who: int | None) -> dict[str, Any]:
+        if who is None:
+            return {}
+        client = self.pick(group, who)
+        return {"member_id": client.member_id, "generation": client.generation, "instance": client.instance}
+
+    @rule(producer=PRODUCERS, commit=st.booleans())
+    def end_transaction(self, producer: int, commit: bool) -> None:
+        self.d.end_transaction(commit, producer)
+
+    @rule(group=GROUPS, topic=TOPICS, partition=st.integers(0, 1))
+    def delete_offset(self, group: str, topic: str, partition: int) -> None:
+        found = self.d.coordinator.groups.get(group)
+        subscribed = found is not None and found.state is GroupState.STABLE and found.is_subscribed_to(topic)
+        ticket = self.d.delete_offsets(topic, partition, group=group)
+        if ticket.response is not None and ticket.response.topics and subscribed:
+            assert ticket.response.topics[0].partitions[0].error_code == ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+
+    def _put_under_way(self, *keys: tuple[str, str]) -> None:
+        """The disk is slow, and commits of nobody in particular are on their way."""
+        self.d.hold |= bool(keys)
+        for group, topic in keys:
+            self.d.commit({(topic, 0): self._next_offset()}, group=group, topic_id=A)
+            self.d.txn_commit({(topic, 1): self._next_offset()}, group=group, producer=2)
+
+    @rule(topic=TOPICS, topic_id=st.sampled_from([A, B]), late=st.booleans())
+    def delete_topic(self, topic: str, topic_id: bytes, late: bool) -> None:
+        self._put_under_way(*[("g", topic)] * late)
+        self.d.delete_topic(topic, topic_id)
+
+    @rule(group=GROUPS, late=st.booleans())
+    def delete_group(self, group: str, late: bool) -> None:
+        self._put_under_way(*[(group, "t")] * late)
+        state = self.d.coordinator.describe_group(group, 5).group_state
+        ticket = self.d._submit(self.d.coordinator.on_delete_groups, [group], 2)
+        if ticket.response is not None and ticket.response[0].error_code == 0:
+            assert state == GroupState.EMPTY.value
 
     # Time, disk and crashes
 
-    @rule(ms=st.sampled_from([0, 1_000, 3_000, 6_000, 31_000]))
+    @rule(ms=st.sampled_from([0, 1_000, 3_000, 6_000, 12_000, 31_000, 110_000]))
     def advance(self, ms: int) -> None:
         self.d.advance(ms)
+        self.listen()
+
+    @rule(late=st.booleans())
+    def retention_passes(self, late: bool) -> None:
+        self.d.commit({("t", 0): self._next_offset()}, group="h")
+        self.d.advance(395_000)
+        self._put_under_way(*[("g", "t"), ("h", "t")] * late)
+        self.d.advance(115_000)
+        self.listen()
 
     @precondition(lambda self: not self.d.hold)
     @rule()
     def slow_disk(self) -> None:
         self.d.hold = True
 
-    @rule(error=st.sampled_from([None, None, None, ErrorCode.KAFKA_STORAGE_ERROR]))
-    def release(self, error: ErrorCode | None) -> None:
+    @precondition(lambda self: self.d.hold)
+    @rule(count=st.sampled_from([1, 1, 2, 100]), error=ERRORS)
+    def release(self, count: int, error: ErrorCode | None) -> None:
         self.has_failed |= bool(error and self.d.held)
         self.d.fail_with = error
-        self.d.release()
+        self.d.release_some(count)
         self.d.fail_with = None
-        self._note_commits()
+        self.d.hold = bool(self.d.held)
+        self.compared = -1
+        self.listen()
 
-    @rule()
-    def crash(self) -> None:
-        """What was under way is lost, and nobody was told that it succeeded."""
-        lost = self.d.held
-        self.d.held, self.d.hold = [], False
-        assert all(ticket.response is None for ticket, *_ in self.commits) or not lost
-        self.commits.clear()
-        self.joins = [each for each in self.joins if each[2].response is not None]
-        self.tickets.clear()
-        self.syncs = [each for each in self.syncs if each[3].response is not None]
-        self.d.restart()
+    @rule(written=st.sampled_from([0, 0, 1, 2, 100]))
+    def crash(self, written: int) -> None:
+        self.d.crash(written)
+        for clients in self.clients.values():
+            for client in clients:
+                client.hang_up()
 
     # What must always hold
 
     @invariant()
     def offsets_are_those_acknowledged(self) -> None:
+        on_their_way = {
+            (record.key.group, record.key.topic, record.key.partition)
+            for held in self.d.held
+            if not isinstance(held, Marker) and held.producer_id >= 0
+            for record in held.records
+            if isinstance(record.key, OffsetCommitKey)
+        }
         for group in ("g", "h"):
-            for partition in range(3):
-                assert self.d.committed("t", partition, group=group) == self.offsets.get((group, partition), -1)
+            for topic in ("t", "u"):
+                for partition in range(2):
+                    key = group, topic, partition
+                    expected = self.d.offsets.committed.get(key)
+                    found = self.d.coordinator.offsets.get(*key)
+                    assert (found and (found.offset, found.topic_id)) == (
+                        expected and (expected.offset, expected.topic_id)
+                    )
+                    assert self.d.committed(topic, partition, group=group) == (expected.offset if expected else -1)
+                    unstable = self.d.offsets.is_pending(key) or key in on_their_way
+                    assert self.d.is_unstable(topic, partition, group=group) is unstable
 
     @invariant()
     def groups_are_consistent(self) -> None:
         for group in self.d.coordinator.groups.values():
             members = group.members
             assert group.awaiting_join == sum(each.join_token is not None for each in members.values())
-            counted = Counter(name for each in members.values() for name in each.protocols)
-            assert +group.supported == counted
-            assert set(group.static_members.values()) == {
-                each.member_id for each in members.values() if each.group_instance_id is not None
+            assert +group.supported == Counter(name for each in members.values() for name in each.protocols)
+            assert group.static_members == {
+                each.group_instance_id: each.member_id
+                for each in members.values()
+                if each.group_instance_id is not None
             }
             assert group.pending_syncs <= set(members) and not set(group.pending_joins) & set(members)
             assert (group.leader_id in members) if members else group.leader_id is None
-            assert group.awaiting_join <= 5
-            assert not members if group.state is GroupState.EMPTY else True
-            waiting_sync = any(each.sync_token is not None for each in members.values())
-            assert not waiting_sync or group.state is GroupState.COMPLETING_REBALANCE
+            assert len(members) <= 2 * self.d.config.max_size and group.awaiting_join <= self.d.config.max_size
+            assert not members or group.state is not GroupState.EMPTY
+            if any(each.sync_token is not None for each in members.values()):
+                assert group.state is GroupState.COMPLETING_REBALANCE
 
     @invariant()
-    def members_get_what_a_leader_assigned(self) -> None:
-        for group, member_id, generation, ticket in self.syncs:
-            if ticket.response is not None and ticket.response.error_code == 0:
-                possible = self.assigned.get((group, generation, member_id), {b""})
-                old_ids = [
-                    data for key, each in self.assigned.items() if key[:2] == (group, generation) for data in each
-                ]
-                assert ticket.response.assignment in possible or ticket.response.assignment in old_ids
+    def whoever_waits_is_remembered(self) -> None:
+        """A request without an answer is that of a member, or waits for the log."""
+        held = {id(settle) for each in self.d.held if not isinstance(each, Marker) for settle in each.settles}
+        tokens = {
+            token
+            for group in self.d.coordinator.groups.values()
+            for each in group.members.values()
+            for token in (each.join_token, each.sync_token)
+        }
+        forgotten = [ticket.request for ticket in self.d.waiting if ticket not in tokens]
+        assert not forgotten or held, "a request was forgotten"
+
+    @invariant()
+    def no_timer_outlives_what_it_is_for(self) -> None:
+        coordinator = self.d.coordinator
+        owned = {coordinator._expiry}
+        for group in coordinator.groups.values():
+            owned |= {group.join_timer, group.sync_timer, *group.pending_joins.values()}
+            owned |= {each.session for each in group.members.values()}
+            for each in group.members.values():
+                assert each.has_satisfied_heartbeat or (each.session and each.session.deadline_ms is not None)
+        set_timers = {entry[2] for entry in coordinator.timers._heap if entry[2].deadline_ms is not None}
+        assert set_timers <= owned, "a timer was left behind"
 
     @invariant()
     def the_log_brings_everything_back(self) -> None:
-        if self.d.held:
+        if self.d.held or self.compared == len(self.d.log):
             return
+        self.compared = len(self.d.log)
         live = self.d.coordinator
-        replayed = Driver(offsets_retention_ms=10_000 * DAY, max_size=5)
-        replayed.log = self.d.log
+        replayed = Driver(**CONFIG)
+        replayed.now_ms, replayed.log = self.d.now_ms, self.d.log
         replayed.restart()
-        assert dict(replayed.coordinator.offsets.groups()) == dict(live.offsets.groups())
-        assert replayed.coordinator.groups.keys() == live.groups.keys()
+        again = replayed.coordinator
+        assert dict(again.offsets.groups()) == dict(live.offsets.groups())
+        assert dict(again.offsets.pending.items()) == dict(live.offsets.pending.items())
+        assert again.groups.keys() == live.groups.keys() == self.d.stored.keys()
         for group_id, group in live.groups.items():
+            assert live.offsets.is_awaited(group_id) == again.offsets.is_awaited(group_id)
             # A generation that became empty and could not be stored is the one thing that a crash may undo.
             if group.state is GroupState.STABLE or (group.state is GroupState.EMPTY and not self.has_failed):
-                assert durable(replayed.coordinator.groups[group_id]) == durable(group)
+                assert durable(again.groups[group_id]) == durable(group)
 
     def teardown(self) -> None:
-        """Nobody waits for ever: with all clients silent, time alone answers every request."""
+        """Nobody waits for ever: with all clients silent, time alone answers every request, and then clears away all."""
+        if sys.exception() is not None:
+            return
         self.d.fail_with = None
         self.d.release()
-        self.d.advance(DAY)
-        assert all(ticket.response is not None for ticket in self.tickets)
+        self.d.advance(ALL_TIMEOUTS_MS)
+        assert not self.d.waiting, "somebody waits for ever"
         for group in self.d.coordinator.groups.values():
             assert group.state is GroupState.EMPTY and not group.pending_joins
+        for producer in (1, 2):
+            self.d.end_transaction(True, producer)
+        self.offsets_are_those_acknowledged()
+        self.the_log_brings_everything_back()
+        self.d.advance(HOUR)
+        assert not self.d.coordinator.groups and not self.d.offsets.committed and not self.d.stored
+        assert len(self.d.coordinator.timers) == 1, "only the next expiry is left to wait for"
+        self.d.restart()
+        assert not self.d.coordinator.groups
 
 
 TestGroupModel = GroupMachine.TestCase
-TestGroupModel.settings = settings(
-    max_examples=150,
-    stateful_step_count=40,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
-)
+TestGroupModel.settings = machine_settings(150, 40)

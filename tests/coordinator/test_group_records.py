@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from headrace.coordinator import records
-from headrace.coordinator.group import ClassicGroup
+from headrace.coordinator.group import ClassicGroup, GroupState
 from headrace.coordinator.member import Member
 from headrace.coordinator.offsets import OffsetAndMetadata
 from headrace.coordinator.records import decode
@@ -104,11 +104,24 @@ def test_older_versions_of_offset_commits_are_read(record_type: int, version: in
     d.log.append((key, value))
     d.restart()
     committed = d.coordinator.offsets.get("g", "t", 0)
-    assert committed == OffsetAndMetadata(11, 8 if version >= 3 else -1, "m", 5, -1, bytes(16))
+    assert committed == OffsetAndMetadata(11, 8 if version >= 3 else -1, "m", 5, -1, bytes(16), order=1)
 
 
 def test_records_of_newer_group_types_are_skipped() -> None:
     assert decode(struct.pack(">h", 3) + text("g"), struct.pack(">hi", 0, 1)) is None
+
+
+def test_offsets_outlive_a_group_that_went_over_to_a_newer_protocol() -> None:
+    d = Driver(offsets_retention_ms=1000, offsets_retention_check_interval_ms=100)
+    (member,) = d.stable()
+    d.commit({("t", 0): 11}, member_id=member, generation=1)
+    d.log.append(records.group_tombstone("g").encode())
+    d.log.append((struct.pack(">h", 3) + text("g"), struct.pack(">hi", 0, 1)))
+    d.restart()
+    assert d.committed() == 11
+    assert (d.group().state, d.group().protocol_type) == (GroupState.EMPTY, None)
+    d.advance(2000)
+    assert d.committed() == -1 and "g" not in d.coordinator.groups
 
 
 @pytest.mark.parametrize("key", [b"", b"\x00", b"\x00\x01", b"\x00\x02\x00\x09g"])

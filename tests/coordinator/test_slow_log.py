@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from headrace.coordinator.group import GroupState
 from headrace.wire.errors import ErrorCode
 from tests.coordinator.driver import Driver
@@ -88,3 +90,150 @@ def test_a_static_member_that_came_back_into_a_rebalance_joins_again() -> None:
     assert back.error is ErrorCode.REBALANCE_IN_PROGRESS
     again = d.join(instance="two")
     assert again.response.generation_id == 2
+
+
+def test_a_generation_has_one_assignment_although_its_leader_brings_two() -> None:
+    d = Driver()
+    leader, follower = completing(d)
+    d.hold = True
+    first = d.sync(leader, 1, {leader: b"L1", follower: b"F1"})
+    second = d.sync(leader, 1, {leader: b"L2", follower: b"F2"})
+    assert first.error is ErrorCode.REBALANCE_IN_PROGRESS
+    d.release()
+    assert second.response.assignment == b"L1"
+    for _ in range(2):
+        assert d.sync(leader, 1).response.assignment == b"L1" and d.sync(follower, 1).response.assignment == b"F1"
+        d.restart()
+
+
+def test_a_leader_that_brought_two_assignments_hears_that_neither_could_be_stored() -> None:
+    d = Driver()
+    leader, follower = completing(d)
+    d.hold = True
+    d.sync(leader, 1, {leader: b"L1"})
+    second = d.sync(leader, 1, {leader: b"L2"})
+    d.fail_with = ErrorCode.NOT_ENOUGH_REPLICAS
+    d.release()
+    assert second.error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    d.fail_with = None
+    d.join(follower)
+    d.join(leader)
+    assert d.sync(leader, 2, {leader: b"L3"}).response.assignment == b"L3"
+
+
+@pytest.mark.parametrize("error", [None, ErrorCode.NOT_ENOUGH_REPLICAS])
+def test_nobody_joins_a_group_that_is_being_deleted(error: ErrorCode | None) -> None:
+    d = Driver()
+    d.commit({("t", 0): 1})
+    d.hold = True
+    deleting = d._submit(d.coordinator.on_delete_groups, ["g"], 2)
+    again = d._submit(d.coordinator.on_delete_groups, ["g"], 2)
+    assert again.response[0].error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert d.join(version=3).error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    d.fail_with = error
+    d.release()
+    d.fail_with = None
+    assert deleting.response is not None and ("g" in d.coordinator.groups) is (error is not None)
+    assert d.stable()
+
+
+def test_nobody_joins_a_group_that_is_expiring() -> None:
+    d = Driver(offsets_retention_check_interval_ms=60_000)
+    (member,) = d.stable()
+    d.leave(member)
+    d.hold = True
+    d.advance(130_000)
+    assert d.join(version=3).error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert len(d.held) == 1
+    d.release()
+    assert "g" not in d.coordinator.groups
+
+
+def test_an_assignment_that_outlives_its_group_brings_no_members_that_stay_for_ever() -> None:
+    d = Driver()
+    d.hold = True
+    first = d.join(version=3)
+    d.advance(9_000)
+    member = first.response.member_id
+    d.sync(member, 1, {member: b"M"})
+    founding, assignment = d.held
+    d.held = [founding]
+    d.fail_with = ErrorCode.NOT_ENOUGH_REPLICAS
+    d.release()
+    assert "g" not in d.coordinator.groups
+    d.fail_with, d.held = None, [assignment]
+    d.release()
+    assert d.group().members
+    d.advance(60_000)
+    assert not d.group().members
+
+
+def test_a_deleted_topic_takes_commits_under_way_with_it() -> None:
+    d = Driver()
+    d.hold = True
+    d.commit({("t", 0): 1}, topic_id=b"A" * 16)
+    d.txn_commit({("t", 1): 2})
+    d.delete_topics(("t", b"A" * 16))
+    d.release()
+    assert d.committed() == -1 and not d.is_unstable(partition=1)
+
+
+def test_a_deleted_topic_leaves_commits_under_way_to_its_successor() -> None:
+    d = Driver()
+    d.commit({("t", 0): 1}, topic_id=b"A" * 16)
+    d.hold = True
+    d.commit({("t", 0): 2}, topic_id=b"B" * 16)
+    d.delete_topics(("t", b"A" * 16))
+    d.release()
+    assert d.committed(topic_id=b"B" * 16) == 2
+
+
+def test_an_old_offset_does_not_expire_over_a_new_one_under_way() -> None:
+    d = Driver(offsets_retention_ms=100_000, offsets_retention_check_interval_ms=150_000)
+    d.commit({("t", 0): 1})
+    d.advance(149_000)
+    d.hold = True
+    d.commit({("t", 0): 2})
+    d.advance(2_000)
+    d.release()
+    assert d.committed() == 2
+
+
+def test_a_group_that_was_founded_anew_does_not_take_the_assignment_of_the_old_one() -> None:
+    d = Driver()
+    d.hold = True
+    first = d.join(version=3)
+    d.advance(9_000)
+    old = first.response.member_id
+    d.sync(old, 1, {old: b"old"})
+    (founding, assignment), d.held = d.held, []
+    d.fail_with = ErrorCode.NOT_ENOUGH_REPLICAS
+    d._append(founding)
+    d.fail_with, d.hold = None, False
+    second = d.join(version=3)
+    d.advance(9_000)
+    new = second.response.member_id
+    d._append(assignment)
+    assert d.group().state is GroupState.COMPLETING_REBALANCE
+    assert d.sync(new, 1, {new: b"new"}).response.assignment == b"new"
+
+
+def test_a_group_that_was_founded_anew_gives_way_to_later_generations_of_the_old_one() -> None:
+    d = Driver()
+    d.hold = True
+    d.join(version=3)
+    d.advance(9_000)
+    d.advance(60_000)
+    founding, *emptied = d.held
+    d.held = []
+    d.fail_with = ErrorCode.NOT_ENOUGH_REPLICAS
+    d._append(founding)
+    d.fail_with, d.hold = None, False
+    joining = d.join(version=3)
+    assert emptied and joining.response is None
+    for result in emptied:
+        d._append(result)
+    assert joining.error is ErrorCode.UNKNOWN_MEMBER_ID
+    generation = d.group().generation_id
+    d.restart()
+    assert d.group().generation_id == generation == 2

@@ -42,24 +42,11 @@ def without(answer: Any, fields: frozenset[str]) -> Any:
 DIFFERENCES = (
     Difference(
         "APIs and features",
-        "advertises transactions, the newer group protocols, share groups, ACLs, SASL, quotas and more",
-        "advertises what it serves, in Kafka's versions; `group.version` and `transaction.version` are not finalized",
+        "advertises the newer group protocols, share groups, ACLs, SASL, quotas and more",
+        "advertises what it serves, in Kafka's versions; `group.version` is not finalized",
         "An API is advertised when its handler is there, so that clients choose a way that works.",
         {"api_versions": ["ApiVersions v*"], "malformed_frames": ["empty client id", "client id of length -2"]},
         frozenset({"api_keys", "supported_features", "finalized_features"}),
-    ),
-    Difference(
-        "Transactional ids",
-        "coordinates transactions",
-        "refuses Produce and InitProducerId that carry a transactional id with UNSUPPORTED_VERSION",
-        "Transactions are not there yet.",
-        {
-            "transactional_producers": [
-                "Produce v*: *batch, transactional id",
-                "Produce v*: no transaction",
-                "InitProducerId v5: transactional id",
-            ]
-        },
     ),
     Difference(
         "Records inside a batch",

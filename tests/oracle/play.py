@@ -12,7 +12,17 @@ from typing import Any, NamedTuple
 
 from tests.oracle.differences import DIFFERENCES, Difference
 from tests.oracle.script import Exchange, Script
-from tests.oracle.scripts import admin, fetching, frames, groups, producing, reassignments, topics
+from tests.oracle.scripts import (
+    admin,
+    features,
+    fetching,
+    frames,
+    groups,
+    producing,
+    reassignments,
+    topics,
+    transactions,
+)
 
 GOLDEN = Path(__file__).parent / "golden"
 STANDARD = {
@@ -47,7 +57,9 @@ PROFILES = {
     ),
     "auto-creation": Profile({**STANDARD, "auto.create.topics.enable": "true"}, topics.AUTO_CREATION_SCRIPTS),
     "log-dirs": Profile({**STANDARD, **reassignments.TWO_LOG_DIRS}, reassignments.TWO_LOG_DIRS_SCRIPTS),
+    "features": Profile(STANDARD, features.SCRIPTS),
     "groups": Profile({**STANDARD, **groups.SETTINGS}, groups.SCRIPTS, groups.prepare),
+    "transactions": Profile({**STANDARD, **transactions.SETTINGS}, transactions.SCRIPTS, transactions.prepare),
 }
 
 

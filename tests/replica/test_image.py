@@ -173,7 +173,7 @@ def test_clients_are_told_of_what_is_implemented_only() -> None:
         "transaction.version": 2,
         "kraft.version": 1,
     }
-    assert advertised(kafka) == {"metadata.version": 30, "kraft.version": 1}
+    assert advertised(kafka) == {"metadata.version": 30, "kraft.version": 1, "transaction.version": 2}
 
 
 def test_ten_thousand_topics_one_by_one_and_in_one_request() -> None:

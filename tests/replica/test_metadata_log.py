@@ -96,11 +96,12 @@ def test_a_new_directory_is_formatted_as_kafka_does(tmp_path: Path) -> None:
         "metadata.version": 30,
         "kraft.version": 1,
         "eligible.leader.replicas.version": 1,
+        "transaction.version": 2,
     }
     assert node.image.config(BROKER_RESOURCE, "") == {"min.insync.replicas": "1"}
     assert [voter.voter_id for voter in node.image.voters] == [1]
     assert node.image.voters[0].voter_directory_id == from_text(node.directory.directory_id or "")
-    assert (node.image.epoch, node.image.offset) == (1, 7)
+    assert (node.image.epoch, node.image.offset) == (1, 8)
     node.stop()
     names = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert {"meta.properties", "bootstrap.checkpoint", "__cluster_metadata-0/quorum-state", SEGMENT} <= names

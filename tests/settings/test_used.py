@@ -10,7 +10,9 @@ import headrace
 from headrace.settings import BROKER_SETTINGS
 
 SOURCE = Path(headrace.__file__).parent
-DECLARATIONS = {SOURCE / "settings" / name for name in ("cluster.py", "coordinator.py", "log.py", "network.py")}
+DECLARATIONS = {
+    SOURCE / "settings" / name for name in ("cleaner.py", "cluster.py", "coordinator.py", "log.py", "network.py")
+}
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,12 @@ import pytest
 from conformance.apache_kafka import java_command
 from headrace.storage.config import LogConfig
 from headrace.storage.log import Log
+from headrace.wire.control import encode_marker
 from tests.storage.builders import NOW, append, batch, crash, idempotent, new_log
 
 pytestmark = pytest.mark.peer("apache-kafka")
 
+SUFFIXES = (".log", ".index", ".timeindex", ".txnindex", ".snapshot")
 CONFIG = LogConfig(segment_bytes=64 * 1024, index_interval_bytes=1000)
 
 
@@ -29,8 +31,19 @@ def fill(log: Log) -> None:
             data = idempotent(sequences[producer], 15, producer_id=producer, size=100, timestamp=NOW + number * 10)
             sequences[producer] += 15
             append(log, data, leader_epoch=number // 50)
+        if number % 10 == 9:
+            _transaction(log, number // 10)
     # Older than what came before: the time index must not go back.
     append(log, batch(3, timestamp=NOW - 1000), leader_epoch=3)
+
+
+def _transaction(log: Log, number: int) -> None:
+    """One of producer 10 + number, begun here and ended with the next one; every other is aborted."""
+    began = idempotent(0, 3, producer_id=10 + number, is_transactional=True)
+    append(log, began, leader_epoch=number // 5)
+    if number:
+        marker = memoryview(encode_marker(9 + number, 1, number % 2 == 0, 3, NOW))
+        append(log, marker, leader_epoch=number // 5, origin="coordinator", transaction_version=2)
 
 
 def dump(*options: str) -> subprocess.CompletedProcess[str]:
@@ -75,11 +88,17 @@ def log_path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def test_every_file_is_read_without_complaint(log_path: Path) -> None:
-    read = dump("--deep-iteration", "--files", files_of(log_path, ".log", ".index", ".timeindex", ".snapshot"))
+    read = dump("--deep-iteration", "--files", files_of(log_path, *SUFFIXES))
     assert complaints(read.stderr, log_path) == []
     assert "isvalid: false" not in read.stdout
     assert "Found timestamp mismatch" not in read.stdout
     assert read.stdout.count("producerId:") > 5
+    assert read.stdout.count("endTxnMarker: ABORT coordinatorEpoch: 3") == 6
+    assert read.stdout.count("endTxnMarker: COMMIT coordinatorEpoch: 3") == 5
+    assert "version: 0 producerId: 12 firstOffset: " in read.stdout
+    assert read.stdout.count("version: 0 producerId: ") == 6
+    # The one that nobody has ended.
+    assert read.stdout.count("producerId: 21 ") and "currentTxnFirstOffset: OptionalLong[" in read.stdout
     sane = dump("--deep-iteration", "--index-sanity-check", "--files", files_of(log_path, ".index", ".timeindex"))
     assert complaints(sane.stderr, log_path) == []
     assert "passed sanity check" in sane.stdout

@@ -110,8 +110,10 @@ def test_every_record_is_there(directories: dict[str, Path], state: str) -> None
         assert log.end_offset_for_epoch(log.leader_epochs.latest)[1] == RECORDS
     log = logs["transactions"]
     assert log.log_end_offset == 2 * RECORDS + 2
-    (entry,) = log.producers.entries.values()
-    assert entry.txn_first_offset == -1 and log.producers.first_unstable_offset is None
+    ((producer_id, entry),) = log.producers.entries.items()
+    assert log.aborted_transactions(0, log.log_end_offset) == [(producer_id, RECORDS + 1)]
+    assert log.aborted_transactions(0, RECORDS) == []
+    assert entry.txn_first_offset == -1 and log.last_stable_offset == log.log_end_offset
     assert len(logs["codec-none"].segments) > 1
     directory.close(clean=True)
     directory.unlock()
@@ -130,4 +132,18 @@ def test_what_we_rebuild_is_what_kafka_wrote(directories: dict[str, Path]) -> No
     new_log(path, LogConfig(segment_bytes=1048576)).close()
     for name in names:
         assert (path / name).read_bytes() == (source / name).read_bytes(), name
+    shutil.rmtree(path)
+
+
+def test_the_transaction_index_that_we_rebuild_is_what_kafka_wrote(directories: dict[str, Path]) -> None:
+    source = directories["clean"] / "transactions-0"
+    written = {file.name: file.read_bytes() for file in source.glob("*.txnindex")}
+    assert sum(map(len, written.values())) == 34
+    path = source.parent / "rebuilt-0"
+    shutil.copytree(source, path)
+    for file in path.glob("*.txnindex"):
+        file.unlink()
+    new_log(path, LogConfig(segment_bytes=1048576)).close()
+    rebuilt = {file.name: file.read_bytes() for file in path.glob("*.txnindex")}
+    assert rebuilt == {name: data for name, data in written.items() if data}
     shutil.rmtree(path)

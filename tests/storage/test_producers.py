@@ -108,20 +108,20 @@ def test_open_transactions_are_tracked(log: Log) -> None:
     append(log, idempotent(0, 2, is_transactional=True))
     append(log, idempotent(2, 1, is_transactional=True))
     append(log, idempotent(0, 1, producer_id=9, is_transactional=True))
-    assert log.producers.first_unstable_offset == 2
+    assert log.last_stable_offset == 2
     assert refused(log, idempotent(3)) == ErrorCode.INVALID_TXN_STATE
     commit = encode_batch(
         [Record(timestamp=NOW, key=b"\0\0\0\1", value=b"\0\0\0\0\0\5")],
         producer_id=7, producer_epoch=0, is_transactional=True, is_control=True,
     )  # fmt: skip
     append(log, memoryview(commit), origin="coordinator")
-    assert log.producers.first_unstable_offset == 5
+    assert log.last_stable_offset == 5
     assert log.producers.entries[7].coordinator_epoch == 5
     path = Path(log.folder.path)
     crash(log)
     again = new_log(path)
     assert again.producers.entries == log.producers.entries
-    assert again.producers.open_transactions == {5: 9}
+    assert list(again.producers.transactions) == [(9, 5)]
     again.drop()
 
 

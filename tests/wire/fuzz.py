@@ -22,7 +22,7 @@ from headrace.wire import batch
 from headrace.wire.apis import APIS
 from headrace.wire.errors import WireError
 from headrace.wire.frame import parse_request_header
-from headrace.wire.records import consumer_protocol, control, group, metadata
+from headrace.wire.records import consumer_protocol, control, group, metadata, transaction
 from headrace.wire.schema import Message, Struct
 
 Target = Callable[[bytes], object]
@@ -61,6 +61,8 @@ TARGETS: list[Target] = [
     group.decode_key,
     lambda data: group.decode_value(group.OffsetCommitValue, data),
     lambda data: group.decode_value(group.GroupMetadataValue, data),
+    transaction.decode_key,
+    transaction.decode_value,
     lambda data: control.decode_control(data[:4], data[4:]),
     lambda data: consumer_protocol.decode_protocol(consumer_protocol.ConsumerProtocolSubscription, data),
     lambda data: consumer_protocol.decode_protocol(consumer_protocol.ConsumerProtocolAssignment, data),

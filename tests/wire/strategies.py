@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from headrace.wire.apis import APIS
 from headrace.wire.errors import ErrorCode
 from headrace.wire.fields import Field
-from headrace.wire.records import consumer_protocol, control, group, metadata
+from headrace.wire.records import consumer_protocol, control, group, metadata, transaction
 from headrace.wire.schema import Message, Struct
 
 RANGES = {
@@ -33,7 +33,7 @@ EVERY_MESSAGE: list[tuple[type[Message], int]] = [
 ]
 EVERY_RECORD: list[tuple[type[Message], int]] = [
     (cls, version)
-    for module in (metadata, group, control, consumer_protocol)
+    for module in (metadata, group, control, consumer_protocol, transaction)
     for cls in vars(module).values()
     if isinstance(cls, type) and issubclass(cls, Message) and cls is not Message
     for version in range(cls.MIN_VERSION, cls.MAX_VERSION + 1)
@@ -63,8 +63,10 @@ def values(field: Field, name: str, version: int) -> st.SearchStrategy[Any]:
         found = TEXT
     elif kind in ("bytes", "records"):
         found = BINARY
-    elif name == "error_code":
+    elif name.endswith("error_code"):
         found = st.sampled_from([int(code) for code in ErrorCode])
+    elif name == "transaction_start_time_ms":
+        found = st.integers(0, 1 << 41)  # kio has no -1 here, with which Kafka says that none is open
     elif kind == "int64" and ("time" in name):
         found = TIME
     else:

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import struct
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from headrace.coordinator.config import GroupConfig
 from headrace.coordinator.coordinator import GroupCoordinator
+from headrace.coordinator.offsets import NO_PRODUCER_ID
 from headrace.coordinator.records import GroupRecord, decode
 from headrace.coordinator.result import Caller, Completion, Result
 from headrace.replica.partition import Partition
 from headrace.storage.errors import AppendError
 from headrace.storage.log import Log
 from headrace.storage.reservation import Appended
-from headrace.wire.batch import Record, decode_records, encode_batch, iter_batches
+from headrace.wire.batch import BatchHeader, Record, decode_records, encode_batch, iter_batches
+from headrace.wire.control import read_marker
 from headrace.wire.errors import ErrorCode
 from headrace.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
@@ -28,9 +29,6 @@ log = logging.getLogger("headrace.groups")
 
 RECORDS_PER_SPLIT_BATCH = 2000
 """Tombstones in one batch of an expiry run: some 200 KB, well below max.message.bytes."""
-
-_CONTROL_KEY = struct.Struct(">hh")
-_COMMIT = 1
 
 Entry = Callable[[Any, Caller, object, int], Result]
 
@@ -108,6 +106,11 @@ class GroupShard:
         if self.coordinator is not None:
             self._carry_out(self.coordinator.on_topics_deleted(topics), self._now_ms())
 
+    def on_marker(self, producer_id: int, commit: bool) -> None:
+        """The end of a producer's transaction was appended to this partition."""
+        if self.coordinator is not None:
+            self.coordinator.replay_marker(producer_id, commit)
+
     # Writing
 
     def _carry_out(self, result: Result, now_ms: int) -> None:
@@ -123,7 +126,7 @@ class GroupShard:
         self._arm()
 
     def _append(self, coordinator: GroupCoordinator, result: Result, now_ms: int) -> None:
-        batch = _encode(result.records, now_ms, self._codec)
+        batch = _encode(result, now_ms, self._codec)
         try:
             appended = self.partition.append(memoryview(batch), now_ms, "coordinator")
         except AppendError as error:
@@ -187,36 +190,27 @@ class GroupShard:
 def load(log_: Log, config: GroupConfig, now_ms: int, chunk_bytes: int) -> GroupCoordinator:
     """Replay a partition's log into a new coordinator. Blocks: runs in a thread."""
     coordinator = GroupCoordinator(config)
-    for record in _committed_records(log_, chunk_bytes):
-        coordinator.replay(record, now_ms)
+    for header, batch in _batches(log_, chunk_bytes):
+        if header.is_control:
+            marker = read_marker(batch)
+            if marker is not None:
+                coordinator.replay_marker(header.producer_id, marker.commit)
+            continue
+        producer_id = header.producer_id if header.is_transactional else NO_PRODUCER_ID
+        for record in _group_records(decode_records(batch)):
+            coordinator.replay(record, now_ms, producer_id)
     return coordinator
 
 
-def _committed_records(log_: Log, chunk_bytes: int) -> Iterator[GroupRecord]:
-    """All records in order; those of transactions when their marker says that they count."""
-    open_transactions: dict[int, list[GroupRecord]] = {}
+def _batches(log_: Log, chunk_bytes: int) -> Iterator[tuple[BatchHeader, memoryview]]:
     offset, end = log_.log_start_offset, log_.log_end_offset
     while offset < end:
         view = log_.read(offset, chunk_bytes, upper_offset=end).data
         if not view:
             return  # what lay behind this offset has been compacted away
         for position, header in iter_batches(view):
-            batch = view[position : position + header.size]
             offset = header.last_offset + 1
-            if header.is_control:
-                yield from _end_transaction(open_transactions.pop(header.producer_id, []), decode_records(batch))
-                continue
-            decoded = _group_records(decode_records(batch))
-            if header.is_transactional:
-                open_transactions.setdefault(header.producer_id, []).extend(decoded)
-            else:
-                yield from decoded
-
-
-def _end_transaction(pending: list[GroupRecord], marker: list[Record]) -> list[GroupRecord]:
-    key = marker[0].key if marker else None
-    committed = key is not None and len(key) >= _CONTROL_KEY.size and _CONTROL_KEY.unpack_from(key)[1] == _COMMIT
-    return pending if committed else []
+            yield header, view[position : position + header.size]
 
 
 def _group_records(stored: list[Record]) -> Iterator[GroupRecord]:
@@ -227,12 +221,20 @@ def _group_records(stored: list[Record]) -> Iterator[GroupRecord]:
                 yield decoded
 
 
-def _encode(records: list[GroupRecord], now_ms: int, codec: int) -> bytearray:
+def _encode(result: Result, now_ms: int, codec: int) -> bytearray:
     stored = [
         Record(offset, now_ms, key, value, ())
-        for offset, (key, value) in enumerate(record.encode() for record in records)
+        for offset, (key, value) in enumerate(record.encode() for record in result.records)
     ]
-    return encode_batch(stored, codec=codec)
+    if result.producer_id == NO_PRODUCER_ID:
+        return encode_batch(stored, codec=codec)
+    return encode_batch(
+        stored,
+        codec=codec,
+        producer_id=result.producer_id,
+        producer_epoch=result.producer_epoch,
+        is_transactional=True,
+    )
 
 
 def _split(result: Result) -> Iterator[Result]:

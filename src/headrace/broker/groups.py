@@ -60,7 +60,7 @@ class Groups:
 
     async def start(self) -> None:
         """Load what is there. Small topics are loaded when this returns; clients of a large one are asked to wait."""
-        self._broker.metadata.on_topics_deleted = self._on_topics_deleted
+        self._broker.metadata.on_topics_deleted.append(self._on_topics_deleted)
         self._broker.timers.every("group timers", lambda: LOOK_EVERY_MS, self._tick)
         self._open_shards()
         if self._loading is not None:
@@ -89,6 +89,17 @@ class Groups:
             return ErrorCode.NOT_COORDINATOR
         return shard if shard.coordinator is not None else shard.state
 
+    def shard_of_partition(self, index: int) -> GroupShard | ErrorCode:
+        """The shard over one partition of `__consumer_offsets`, or why there is none just now."""
+        shard = self._shards[index] if index < len(self._shards) else None
+        if shard is None or shard.partition.offline:
+            return ErrorCode.NOT_COORDINATOR
+        return shard if shard.coordinator is not None else shard.state
+
+    def partition_of(self, group_id: str) -> int:
+        """Where the group's offsets are, in a topic that exists."""
+        return partition_for(group_id, len(self._shards))
+
     def is_available(self, group_id: str) -> bool:
         """Whether this node is a group's coordinator, be it still loading."""
         shards = self._shards
@@ -106,6 +117,11 @@ class Groups:
     @property
     def loaded_shards(self) -> list[GroupShard]:
         return [each for each in self._present_shards if each.coordinator is not None and not each.partition.offline]
+
+    @property
+    def all_loaded(self) -> bool:
+        """Whether every group of this node is known. So it is, too, while there is no topic to load any from."""
+        return len(self.loaded_shards) == len(self._shards)
 
     @property
     def is_loading(self) -> bool:

@@ -34,7 +34,7 @@ class Metadata:
         self.replicas: Replicas | None = None
         self.on_broker_configs: Callable[[ClusterImage], None] | None = None
         self.on_failure: Callable[[OSError], None] | None = None
-        self.on_topics_deleted: Callable[[Sequence[tuple[str, bytes]]], None] | None = None
+        self.on_topics_deleted: list[Callable[[Sequence[tuple[str, bytes]]], None]] = []
 
     async def change(self, compute: Callable[[ClusterImage], tuple[Sequence[Any], Response]]) -> Response:
         """Compute records from the current image and make them so. The response is good once this returns.
@@ -64,8 +64,9 @@ class Metadata:
             self.replicas.apply_configs(image, topic_configs)
         if broker_configs and self.on_broker_configs is not None:
             self.on_broker_configs(image)
-        if deleted and self.on_topics_deleted is not None:
-            self.on_topics_deleted(deleted)
+        if deleted:
+            for follow in self.on_topics_deleted:
+                follow(deleted)
 
     async def snapshot_if_due(self) -> None:
         """Write a snapshot when enough was appended since the last one."""

@@ -61,6 +61,16 @@ def _group_states(broker: Broker) -> Iterator[Sample]:
         yield (state,), float(count)
 
 
+def _transaction_states(broker: Broker) -> Iterator[Sample]:
+    for state, count in sorted(broker.transactions.count_by_state().items()):
+        yield (state,), float(count)
+
+
+def _ended_transactions(broker: Broker) -> Iterator[Sample]:
+    for outcome, count in broker.transactions.count_ended().items():
+        yield (outcome,), float(count)
+
+
 def _directories(broker: Broker) -> Iterator[Sample]:
     for directory in broker.replicas.directories:
         yield (str(directory.files.path),), float(directory.files.offline is not None)
@@ -93,6 +103,15 @@ METRICS: tuple[Measure, ...] = (
     Measure("headrace_log_end_offset", "gauge", "Offset that the next record will get.", PARTITION, _per_partition(lambda p: p.log.log_end_offset)),
     Measure("headrace_groups", "gauge", "Consumer groups, by state.", ("state",), _group_states),
     Measure("headrace_group_lag", "gauge", "Records between a group's committed offset and the end.", ("group", *PARTITION), _lag),
+    Measure("headrace_transactions", "gauge", "Transactional ids, by the state of their transaction.", ("state",), _transaction_states),
+    Measure("headrace_transactions_ended", "counter", "Transactions whose markers are all written, by outcome.", ("outcome",), _ended_transactions),
+    Measure("headrace_transaction_markers_pending", "gauge", "Transactions whose outcome is decided and whose markers are being written.", (), _one(lambda b: b.transactions.markers_under_way)),
+    Measure("headrace_log_cleaner_rounds", "counter", "Logs compacted.", (), _one(lambda b: b.cleaner.rounds)),
+    Measure("headrace_log_cleaner_bytes_read", "counter", "Bytes that compaction read; the dirty part of a log is read twice.", (), _one(lambda b: b.cleaner.bytes_read)),
+    Measure("headrace_log_cleaner_bytes_written", "counter", "Bytes that compaction wrote.", (), _one(lambda b: b.cleaner.bytes_written)),
+    Measure("headrace_log_cleaner_max_dirty_percent", "gauge", "The largest dirty share of a compacted log (Kafka's max-dirty-percent).", (), _one(lambda b: 100 * b.cleaner.max_dirty_ratio)),
+    Measure("headrace_log_cleaner_time_since_last_run_ms", "gauge", "Since it was last looked for logs to compact (Kafka's time-since-last-run-ms).", (), _one(lambda b: b.cleaner.since_last_run_ms)),
+    Measure("headrace_log_cleaner_uncleanable_partitions", "gauge", "Damaged logs that are not compacted any more (Kafka's uncleanable-partitions-count).", (), _one(lambda b: b.cleaner.uncleanable_partitions)),
 )  # fmt: skip
 LATENCY = "headrace_request_seconds"
 LATENCY_DOC = "Time from a request's arrival to its answer, per API; a long poll's waiting included."

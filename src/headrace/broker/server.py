@@ -1,6 +1,6 @@
 """The broker put together: start → serve → stop.
 
-Start: lock the directories, bind the ports, replay the metadata, recover the logs, load the groups, and only then accept
+Start: lock the directories, bind the ports, replay the metadata, recover the logs, load the groups and transactions, and only then accept
 connections, so that a client which gets in gets answers. Stop: accept nothing new, finish what is in flight, flush, write
 the clean-shutdown markers.
 
@@ -17,6 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from headrace.broker import api, descriptors, startup
+from headrace.broker.cleaner import Cleaner
+from headrace.broker.consumed import Consumed
 from headrace.broker.dispatch import Dispatcher
 from headrace.broker.fetch_sessions import FetchSessions
 from headrace.broker.groups import Groups
@@ -27,6 +29,8 @@ from headrace.broker.meters import Meters
 from headrace.broker.producer_ids import ProducerIds
 from headrace.broker.startup import StartError
 from headrace.broker.timers import Timers
+from headrace.broker.transactions import Transactions
+from headrace.broker.verification import Verifications
 from headrace.clock import Clock
 from headrace.fs import Fs
 from headrace.replica import controller
@@ -62,6 +66,7 @@ class Broker:
         self.fetch_sessions = FetchSessions(settings["max.incremental.fetch.session.cache.slots"])
         self.fetch_max_bytes: int = settings["fetch.max.bytes"]
         self.long_polls: set[Reading] = set()
+        self.verifications = Verifications(lambda: settings["transaction.partition.verification.enable"])
         self.timers = Timers(self.clock)
         self.limits = ConnectionLimits()
         options = SocketOptions(
@@ -82,6 +87,9 @@ class Broker:
         self.metadata: Metadata
         self.replicas: Replicas
         self.groups: Groups
+        self.transactions: Transactions
+        self.cleaner: Cleaner
+        self.consumed: Consumed
         self.producer_ids: ProducerIds
         self._reader_threads = 0
         self._readers: ThreadPoolExecutor
@@ -210,10 +218,17 @@ class Broker:
         await self._use_settings()
         self.groups = Groups(self)
         await self.groups.start()
+        self.transactions = Transactions(self)
+        await self.transactions.start()
+        self.cleaner = Cleaner(self)
+        self.cleaner.start()
+        self.consumed = Consumed(self)
+        self.consumed.start()
 
     def _start_timers(self) -> None:
         settings, every = self.settings, self.timers.every
-        every("retention", lambda: settings["log.retention.check.interval.ms"], self.replicas.apply_retention)
+        every("retention", lambda: settings["log.retention.check.interval.ms"], self.apply_retention)
+        every("groups that delete", lambda: 1000, self.consumed.note)
         every(
             "checkpoints",
             lambda: min(
@@ -228,6 +243,7 @@ class Broker:
             self.replicas.expire_producers,
         )
         every("deleted files", lambda: 1000, self.replicas.delete_expired)
+        every("compaction", lambda: settings["log.cleaner.backoff.ms"], self.cleaner.run)
         every("flush", lambda: min(settings["log.flush.scheduler.interval.ms"], 1000), self.replicas.flush_due)
         every("metadata snapshot", lambda: 60_000, self.metadata.snapshot_if_due)
         idle_ms = settings["connections.max.idle.ms"]
@@ -275,6 +291,11 @@ class Broker:
         if before is not None:
             before.shutdown(wait=False)
 
+    async def apply_retention(self) -> None:
+        """Moves log starts past what was consumed, then deletes what is too old, too much, or before the start."""
+        await self.consumed.apply()
+        await self.replicas.apply_retention()
+
     async def _close_idle_connections(self) -> None:
         limit_ms = self.settings["connections.max.idle.ms"]
         if limit_ms < 0:
@@ -306,9 +327,11 @@ class Broker:
         self._stopping = True
         for listener in self.listeners:
             listener.stop_accepting()
+        self.cleaner.stop()
         await self.timers.stop()
         await self._drain()
         await self.http.stop()
+        await self.transactions.stop()
         await self.groups.stop()
         for listener in self.listeners:
             listener.close_all()
@@ -340,8 +363,12 @@ class Broker:
         for listener in self.listeners:
             listener.stop_accepting()
             listener.abort_all()
+        if hasattr(self, "cleaner"):
+            self.cleaner.stop()
         await self.timers.stop()
         await self.http.stop()
+        if hasattr(self, "transactions"):
+            await self.transactions.stop()
         if hasattr(self, "groups"):
             await self.groups.stop()
         if hasattr(self, "replicas"):

@@ -84,6 +84,7 @@ def from_kafka(error: KafkaError, doing: str = "") -> CliError:
         Codes.UNKNOWN_TOPIC_OR_PART: "See the topics with `headrace topic list`",
         Codes.INVALID_CONFIG: "See the settings with `headrace config describe --all`",
         Codes.INVALID_REPLICATION_FACTOR: "One broker can hold one replica: use --replication-factor 1",
+        Codes.INVALID_RECORD: "A compacted topic takes only records with a key: give --key or --key-separator",
         Codes.MSG_SIZE_TOO_LARGE: "Raise the topic's max.message.bytes with `headrace config set`",
         Codes.TOPIC_AUTHORIZATION_FAILED: "Use a principal that may do this (-X sasl.username=...)",
         Codes.UNKNOWN_MEMBER_ID: "The group has active members: stop them first; `headrace group describe` shows them",

@@ -25,11 +25,12 @@ _MODULES = {
     "produce": "produce",
     "consume": "consume",
     "bench": "bench",
+    "verify": "verify",
     "demo": "demo",
     "version": "version",
     "completion": "completion",
 }
-_GROUPS = ("topic", "group", "config", "context")
+_GROUPS = ("topic", "group", "transactions", "config", "context")
 
 
 def application(word: str = "") -> typer.Typer:

@@ -26,8 +26,10 @@ COMMANDS = (
         (
             ("topic", "create, list, describe, alter, delete, add-partitions"),
             ("group", "list, describe with lag, reset-offsets, delete"),
+            ("transactions", "list, describe, find-hanging, abort"),
             ("config", "describe, set, unset: topics and brokers"),
             ("bench", "how fast is this broker?"),
+            ("verify", "does it keep its promises?"),
         ),
     ),
     (

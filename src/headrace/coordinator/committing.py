@@ -1,11 +1,11 @@
-"""OffsetCommit and OffsetDelete: who may change a group's offsets, and with which records."""
+"""OffsetCommit, TxnOffsetCommit and OffsetDelete: who may change a group's offsets, and with which records."""
 
 from __future__ import annotations
 
 from headrace.coordinator import records
 from headrace.coordinator.config import GroupConfig
 from headrace.coordinator.group import ClassicGroup, GroupState
-from headrace.coordinator.offsets import OffsetAndMetadata, Offsets
+from headrace.coordinator.offsets import DEFAULT_RETENTION, OffsetAndMetadata, Offsets
 from headrace.coordinator.records import GroupRecord
 from headrace.wire.errors import ErrorCode
 from headrace.wire.messages.offset_commit import (
@@ -23,6 +23,13 @@ from headrace.wire.messages.offset_delete import (
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
+from headrace.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+from headrace.wire.schema import ZERO_UUID
 
 GROUP_ID_NOT_FOUND_FROM = 9
 
@@ -93,6 +100,54 @@ def refuse_commit(request: OffsetCommitRequest, error: ErrorCode) -> OffsetCommi
                 topic_id=topic.topic_id,
                 partitions=[
                     OffsetCommitResponsePartition(partition_index=each.partition_index, error_code=error)
+                    for each in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def check_txn_commit(group: ClassicGroup | None, request: TxnOffsetCommitRequest) -> ErrorCode:
+    """Fenced by generation and member, if the client names them (from version 3 on it does); the group's state is no
+    obstacle, as the producer must be able to finish while its group rebalances."""
+    generation_id = request.generation_id
+    if group is None:
+        return ErrorCode.NONE if generation_id < 0 else ErrorCode.ILLEGAL_GENERATION
+    if generation_id < 0 and group.state is GroupState.EMPTY:
+        return ErrorCode.NONE
+    if generation_id < 0 and not request.member_id and request.group_instance_id is None:
+        return ErrorCode.NONE
+    error = group.check_member(request.member_id, request.group_instance_id)
+    if error is ErrorCode.NONE and generation_id != group.generation_id:
+        return ErrorCode.ILLEGAL_GENERATION
+    return error
+
+
+def txn_commit(
+    request: TxnOffsetCommitRequest, config: GroupConfig, now_ms: int
+) -> tuple[list[GroupRecord], TxnOffsetCommitResponse]:
+    """The records of an accepted commit inside a transaction, and its answer once they are written."""
+    committed: list[GroupRecord] = []
+    response = refuse_txn_commit(request, ErrorCode.NONE)
+    for topic, answers in zip(request.topics, response.topics, strict=True):
+        for partition, answer in zip(topic.partitions, answers.partitions, strict=True):
+            if _is_too_large(partition.committed_metadata, config.offset_metadata_max_bytes):
+                answer.error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
+            else:
+                offset = OffsetAndMetadata.from_request(partition, ZERO_UUID, DEFAULT_RETENTION, now_ms)
+                committed.append(records.offset_commit(request.group_id, topic.name, partition.partition_index, offset))
+    return committed, response
+
+
+def refuse_txn_commit(request: TxnOffsetCommitRequest, error: ErrorCode) -> TxnOffsetCommitResponse:
+    """The same answer for every partition."""
+    return TxnOffsetCommitResponse(
+        topics=[
+            TxnOffsetCommitResponseTopic(
+                name=topic.name,
+                partitions=[
+                    TxnOffsetCommitResponsePartition(partition_index=each.partition_index, error_code=error)
                     for each in topic.partitions
                 ],
             )

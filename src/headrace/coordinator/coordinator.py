@@ -17,7 +17,7 @@ from headrace.coordinator.describing import describe, listed
 from headrace.coordinator.group import ClassicGroup, GroupState
 from headrace.coordinator.joining import Join
 from headrace.coordinator.loading import load_group
-from headrace.coordinator.offsets import Offsets
+from headrace.coordinator.offsets import NO_PRODUCER_ID, Offsets
 from headrace.coordinator.rebalance import Rebalancer
 from headrace.coordinator.records import GroupRecord
 from headrace.coordinator.result import Caller, Completion, Result, Token, coordinator_error
@@ -33,7 +33,11 @@ from headrace.wire.messages.offset_commit import OffsetCommitRequest
 from headrace.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from headrace.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
 from headrace.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from headrace.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 from headrace.wire.records.group import GroupMetadataKey, GroupMetadataValue, OffsetCommitKey, OffsetCommitValue
+
+BEING_DELETED = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+"""What whoever comes to a group hears while its tombstone is on its way to the log: try again."""
 
 
 def _random_id() -> str:
@@ -81,9 +85,10 @@ class GroupCoordinator:
         shortest, longest = self.config.min_session_timeout_ms, self.config.max_session_timeout_ms
         if not shortest <= request.session_timeout_ms <= longest:
             return ErrorCode.INVALID_SESSION_TIMEOUT
-        if request.member_id and request.group_id not in self.groups:
+        group = self.groups.get(request.group_id)
+        if request.member_id and group is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
-        return ErrorCode.NONE
+        return BEING_DELETED if group is not None and group.is_being_deleted else ErrorCode.NONE
 
     def _settle_new_group(self, group: ClassicGroup, error: ErrorCode) -> list[Completion]:
         """A group that could not be stored has not been founded: those who waited for it hear why."""
@@ -151,11 +156,25 @@ class GroupCoordinator:
         result.answer_when_written(token, response, lambda error: committing.refuse_commit(request, error))
         return result
 
-    def fetch_offsets(self, request: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
+    def on_txn_offset_commit(
+        self, request: TxnOffsetCommitRequest, caller: Caller, token: Token, now_ms: int
+    ) -> Result:
+        """Offsets that wait for the end of the producer's transaction. That it is open is the shell's business."""
+        result = Result(producer_id=request.producer_id, producer_epoch=request.producer_epoch)
+        error = committing.check_txn_commit(self.groups.get(request.group_id), request)
+        if error is not ErrorCode.NONE:
+            result.complete(token, committing.refuse_txn_commit(request, error))
+            return result
+        result.records, response = committing.txn_commit(request, self.config, now_ms)
+        self.offsets.begin_append(result.records)
+        self.offsets.pending.begin_append(result.records)
+        result.answer_when_written(token, response, lambda error: committing.refuse_txn_commit(request, error))
+        return result
+
+    def fetch_offsets(self, request: OffsetFetchRequestGroup, require_stable: bool = False) -> OffsetFetchResponseGroup:
         """Offsets that are in the log. A group that does not exist has committed nothing, which is no error."""
-        return OffsetFetchResponseGroup(
-            group_id=request.group_id, topics=self.offsets.fetch(request.group_id, request.topics)
-        )
+        topics = self.offsets.fetch(request.group_id, request.topics, require_stable)
+        return OffsetFetchResponseGroup(group_id=request.group_id, topics=topics)
 
     def on_offset_delete(self, request: OffsetDeleteRequest, caller: Caller, token: Token, now_ms: int) -> Result:
         result = Result()
@@ -197,11 +216,25 @@ class GroupCoordinator:
         group = self.groups.get(group_id)
         if group is None:
             return ErrorCode.GROUP_ID_NOT_FOUND
+        if group.is_being_deleted:
+            return BEING_DELETED
         if group.state is not GroupState.EMPTY:
             return ErrorCode.NON_EMPTY_GROUP
         result.records += self.offsets.tombstones(group_id)
         result.records.append(records.group_tombstone(group_id))
+        self._close(group, result)
         return ErrorCode.NONE
+
+    @staticmethod
+    def _close(group: ClassicGroup, result: Result) -> None:
+        """Its tombstone is among the records: nobody may join any more, unless they cannot be written."""
+        group.is_being_deleted = True
+
+        def settle(error: ErrorCode, now_ms: int) -> list[Completion]:
+            group.is_being_deleted = False
+            return []
+
+        result.settles.append(settle)
 
     # Time
 
@@ -216,7 +249,11 @@ class GroupCoordinator:
         return result
 
     def _expire(self, result: Result, now_ms: int) -> None:
-        result.records += expiry.expired(self.groups.values(), self.offsets, self.config.offsets_retention_ms, now_ms)
+        expired = expiry.expired(self.groups.values(), self.offsets, self.config.offsets_retention_ms, now_ms)
+        result.records += expired
+        for record in expired:
+            if isinstance(record.key, GroupMetadataKey):
+                self._close(self.groups[record.key.group], result)
         self.timers.schedule(self._expiry, now_ms + self.config.offsets_retention_check_interval_ms)
 
     def on_clock_set(self, delta_ms: int) -> None:
@@ -227,24 +264,43 @@ class GroupCoordinator:
 
     def settle(self, result: Result, error: ErrorCode, now_ms: int) -> list[Completion]:
         """The append of a result ended: with NONE its records are in the log, else they are not and never will be."""
+        completions: list[Completion] = []
         if result.records:
             if error is ErrorCode.NONE:
                 for record in result.records:
-                    self.replay(record, now_ms)
+                    completions += self._send_home(record)
+                    self.replay(record, now_ms, result.producer_id)
             self.offsets.end_append(result.records)
-        return [completion for settle in result.settles for completion in settle(error, now_ms)]
+            if result.producer_id != NO_PRODUCER_ID:
+                self.offsets.pending.end_append(result.records)
+        for settle in result.settles:
+            completions += settle(error, now_ms)
+        return completions
 
-    def replay(self, record: GroupRecord, now_ms: int) -> None:
-        """Take over one record of the log, while loading as well as right after its append."""
+    def _send_home(self, record: GroupRecord) -> list[Completion]:
+        """A generation that this group has not reached is of one before it, which was given up when its founding could not
+        be stored. The log has the last word: whoever is in the new one starts over."""
+        group, value = self.groups.get(record.key.group), record.value
+        if group is None or not isinstance(value, GroupMetadataValue) or value.generation <= group.generation_id:
+            return []
+        return self._abandon(group, ErrorCode.UNKNOWN_MEMBER_ID)
+
+    def replay(self, record: GroupRecord, now_ms: int, producer_id: int = NO_PRODUCER_ID) -> None:
+        """Take over one record of the log, while loading as well as right after its append. The records of a transaction
+        come with its producer; `replay_marker` says what becomes of them."""
         key, value = record.key, record.value
         if isinstance(key, OffsetCommitKey):
             assert value is None or isinstance(value, OffsetCommitValue)
             if value is not None and key.group not in self.groups:
                 self.groups[key.group] = ClassicGroup(key.group, now_ms)
-            self.offsets.replay(key, value)
+            self.offsets.replay(key, value, producer_id)
         else:
             assert isinstance(key, GroupMetadataKey) and (value is None or isinstance(value, GroupMetadataValue))
             self._replay_group(key.group, value, now_ms)
+
+    def replay_marker(self, producer_id: int, commit: bool) -> None:
+        """A transaction's end is in the log."""
+        self.offsets.end_transaction(producer_id, commit)
 
     def _replay_group(self, group_id: str, value: GroupMetadataValue | None, now_ms: int) -> None:
         group = self.groups.get(group_id)
@@ -254,14 +310,24 @@ class GroupCoordinator:
         elif group is not None and self._loaded:
             group.take_assignment(value.generation, {each.member_id: each.assignment for each in value.members}, now_ms)
         else:
-            self.groups[group_id] = load_group(group_id, value)
+            group = self.groups[group_id] = load_group(group_id, value)
+            if self._loaded:
+                # It was given up while this record was on its way, as when its founding could not be stored.
+                self._await_members(group, now_ms)
+
+    def _await_members(self, group: ClassicGroup, now_ms: int) -> None:
+        for member in group.members.values():
+            self._rebalancer.keep_alive(group, member, now_ms)
 
     def on_loaded(self, now_ms: int) -> None:
         """Everything is replayed: members have a session timeout from now to show up."""
         self._loaded = True
+        for group_id, _ in self.offsets.groups():
+            if group_id not in self.groups:
+                # Apache Kafka ends a classic group that went over to a newer protocol; its offsets are as good as before.
+                self.groups[group_id] = ClassicGroup(group_id, now_ms)
         for group in self.groups.values():
-            for member in group.members.values():
-                self._rebalancer.keep_alive(group, member, now_ms)
+            self._await_members(group, now_ms)
             if len(group.members) > self.config.max_size:
                 self._rebalancer.prepare(group, "group.max.size was lowered", Result(), now_ms)
         self.timers.schedule(self._expiry, now_ms + self.config.offsets_retention_check_interval_ms)

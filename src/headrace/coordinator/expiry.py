@@ -20,9 +20,11 @@ def expired(groups: Iterable[ClassicGroup], offsets: Offsets, retention_ms: int,
     """Tombstones for expired offsets and for empty groups that have none left."""
     tombstones: list[GroupRecord] = []
     for group in groups:
+        if group.is_being_deleted:
+            continue
         expired_offsets, none_left = _expired_offsets(group, offsets, retention_ms, now_ms)
         tombstones += expired_offsets
-        if none_left and group.state is GroupState.EMPTY and not offsets.is_in_flight(group.group_id):
+        if none_left and group.state is GroupState.EMPTY and not offsets.is_awaited(group.group_id):
             tombstones.append(records.group_tombstone(group.group_id))
     return tombstones
 
@@ -42,11 +44,19 @@ def _expired_offsets(
             kept += len(partitions)
             continue
         for index, committed in partitions.items():
-            if committed.is_expired(_base_timestamp_ms(group, committed), retention_ms, now_ms):
+            is_expired = committed.is_expired(_base_timestamp_ms(group, committed), retention_ms, now_ms)
+            if is_expired and not _is_awaited(group, offsets, topic, index):
                 tombstones.append(records.offset_tombstone(group.group_id, topic, index))
             else:
                 kept += 1
     return tombstones, kept == 0
+
+
+def _is_awaited(group: ClassicGroup, offsets: Offsets, topic: str, index: int) -> bool:
+    """Whether a newer offset is on its way, to the log or to the end of its transaction: the tombstone would come after it."""
+    return offsets.is_in_flight(group.group_id, topic, index) or offsets.pending.is_unstable(
+        group.group_id, topic, index
+    )
 
 
 def _may_expire(group: ClassicGroup) -> bool:

@@ -48,9 +48,11 @@ class ClassicGroup:
     """One group. Members keep the order in which they joined."""
 
     __slots__ = (
+        "assigned_generation",
         "awaiting_join",
         "generation_id",
         "group_id",
+        "is_being_deleted",
         "join_timer",
         "leader_id",
         "members",
@@ -77,6 +79,8 @@ class ClassicGroup:
         self.protocol_type: str | None = None
         self.protocol_name: str | None = None
         self.generation_id = 0
+        self.assigned_generation = -1
+        """The last generation whose assignment the leader has brought, though it may not be in the log yet."""
         self.leader_id: str | None = None
         self.members: dict[str, Member] = {}
         self.static_members: dict[str, str] = {}
@@ -90,6 +94,8 @@ class ClassicGroup:
         self.subscribed_topics: set[str] | None = None
         """None while it is not known, because the group is no consumer group or its metadata does not parse."""
         self.new_member_added = False
+        self.is_being_deleted = False
+        """Its tombstone is on its way to the log: nobody may join until that has ended."""
         self.join_timer: Timer | None = None
         self.sync_timer: Timer | None = None
 
@@ -245,8 +251,10 @@ class ClassicGroup:
         self.pending_syncs.clear()
 
     def take_assignment(self, generation_id: int, assignments: Mapping[str, bytes], now_ms: int) -> None:
-        """The leader's assignment is in the log. A group that has moved on since then does not want it any more."""
-        if self.state is GroupState.COMPLETING_REBALANCE and self.generation_id == generation_id:
+        """The leader's assignment is in the log. A group that has moved on since then does not want it any more, and one
+        that was founded anew has the same generations with other members."""
+        is_awaited = self.state is GroupState.COMPLETING_REBALANCE and self.generation_id == generation_id
+        if is_awaited and self.members.keys() == assignments.keys():
             for member in self.members.values():
                 member.assignment = assignments.get(member.member_id, NO_ASSIGNMENT)
             self.transition_to(GroupState.STABLE, now_ms)

@@ -178,8 +178,12 @@ class Rebalancer:
         self.timers.schedule(group.sync_timer, now_ms + group.rebalance_timeout_ms)
 
     def store_assignment(self, group: ClassicGroup, assignments: Mapping[str, bytes], result: Result) -> None:
-        """The leader's assignment goes to the log first and to the members when it is there."""
+        """The leader's assignment goes to the log first and to the members when it is there. Asked again meanwhile, perhaps
+        with another one, the leader waits for the first: a generation has one assignment, whoever reads the log."""
         generation_id = group.generation_id
+        if group.assigned_generation == generation_id:
+            return
+        group.assigned_generation = generation_id
         complete = {member_id: assignments.get(member_id, NO_ASSIGNMENT) for member_id in group.members}
         result.records.append(records.group_metadata(group, complete))
 

@@ -43,6 +43,9 @@ class Result:
     settles: list[Settle] = field(default_factory=list)
     atomic: bool = True
     """Whether the records must go into one batch. Tombstones of an expiry run may be split."""
+    producer_id: int = -1
+    """The producer whose transaction the records belong to, with its epoch."""
+    producer_epoch: int = -1
 
     def complete(self, token: Token, response: Any) -> None:
         self.completions.append((token, response))

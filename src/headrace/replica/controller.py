@@ -15,6 +15,7 @@ from headrace.replica.controller_brokers import (
 )
 from headrace.replica.controller_configs import on_alter_configs, on_incremental_alter_configs
 from headrace.replica.controller_error import Refused
+from headrace.replica.controller_features import on_update_features
 from headrace.replica.controller_reassignments import on_alter_partition_reassignments
 from headrace.replica.controller_topics import on_create_partitions, on_create_topics, on_delete_topics
 from headrace.replica.internal_topics import internal_topic, on_create_internal_topic
@@ -34,4 +35,5 @@ __all__ = [
     "on_directories_lost",
     "on_incremental_alter_configs",
     "on_register_broker",
+    "on_update_features",
 ]

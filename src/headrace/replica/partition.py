@@ -8,12 +8,17 @@ With one replica the high watermark is the log's end; with followers it will be 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from concurrent.futures import Executor
 from time import perf_counter
 from typing import Literal, Protocol
 
+from headrace.replica.recompression import Recompression, target_codec
 from headrace.replica.writer import DirectoryWriter
+from headrace.storage.config import LogConfig
 from headrace.storage.errors import AppendError
 from headrace.storage.log import Appended, Log, Reservation
+from headrace.storage.open_transactions import CompletedTransaction
 from headrace.wire.errors import ErrorCode
 
 Origin = Literal["client", "coordinator", "replication"]
@@ -22,13 +27,14 @@ Origin = Literal["client", "coordinator", "replication"]
 class Waiter(Protocol):
     """Somebody who wants to know that a partition has more to read (a long poll)."""
 
-    def on_growth(self, size: int) -> None: ...
+    def on_growth(self, partition: Partition, size: int) -> None: ...
 
 
 class Directory(Protocol):
     """What a partition needs of the log directory it lives in."""
 
     writer: DirectoryWriter
+    compressors: Executor
 
     def fail(self, error: OSError) -> None: ...
 
@@ -39,6 +45,7 @@ class Partition:
     """The leader's view of one partition."""
 
     __slots__ = (
+        "_unseen",
         "directory",
         "high_watermark",
         "leader_epoch",
@@ -46,6 +53,7 @@ class Partition:
         "offline",
         "partition",
         "pending",
+        "recompression",
         "topic",
         "topic_id",
         "waiters",
@@ -69,6 +77,20 @@ class Partition:
         self.pending = 0
         """Reservations handed to the writer and not yet committed."""
         self.waiters: set[Waiter] = set()
+        self.recompression: Recompression | None = None
+        """Set once the topic's compression is not its producers'; it knows by itself if that changes again."""
+        self._unseen: tuple[int, ...] = ()
+        """First offsets of transactions whose marker is in the log, above the high watermark. Replaced whole."""
+        self.use_config(log.config)
+
+    def use_config(self, config: LogConfig) -> None:
+        """The topic's settings have changed."""
+        self.log.config = config
+        if self.recompression is None and target_codec(config) is not None:
+            self.recompression = Recompression(
+                self.directory.compressors,
+                lambda batch, now_ms, check: self.append(batch, now_ms, check=check, recompressed=True),
+            )
 
     @property
     def log_start_offset(self) -> int:
@@ -76,19 +98,49 @@ class Partition:
 
     @property
     def last_stable_offset(self) -> int:
-        """Where read_committed readers stop: the first offset of the oldest open transaction, else the high watermark."""
-        return self.high_watermark
+        """Where read_committed readers stop: the first offset of the oldest open transaction, else the high watermark.
 
-    def append(self, batch: memoryview, now_ms: int, origin: Origin = "client") -> Appended | asyncio.Future[Appended]:
-        """Append one batch. Answers at once, or with a future when the disk is slow or a flush is asked for.
+        May be asked in any thread, so the order of the questions matters: a transaction that opens later lies above the
+        high watermark taken first, and one that is completed is unseen before it is stable.
+        """
+        high_watermark = self.high_watermark
+        log = self.log
+        first = log.producers.transactions.first_offset
+        unseen = self._unseen
+        if first is not None:
+            unseen = (first, *unseen)
+        return high_watermark if not unseen else min(max(min(unseen), log.log_start_offset), high_watermark)
 
-        Raises AppendError for everything that Kafka reports per partition. When a future comes back, the caller must
-        leave the batch's buffer alone until it is done.
+    def append(
+        self,
+        batch: memoryview,
+        now_ms: int,
+        origin: Origin = "client",
+        transaction_version: int = 0,
+        *,
+        check: Callable[[], None] | None = None,
+        recompressed: bool = False,
+    ) -> Appended | asyncio.Future[Appended]:
+        """Append one batch. Answers at once, or with a future when the disk is slow, a flush is asked for, or the batch
+        is to be compressed in another way first.
+
+        Raises AppendError for everything that Kafka reports per partition, or what `check` raises when the batch's turn
+        has come. When a future comes back, the caller must leave the batch's buffer alone until it is done.
         """
         if self.offline:
             raise AppendError(ErrorCode.KAFKA_STORAGE_ERROR, "the log directory of this partition is offline")
         log, writer = self.log, self.directory.writer
-        reserved = log.reserve(batch, leader_epoch=self.leader_epoch, now_ms=now_ms, origin=origin)
+        if self.recompression is not None and origin == "client" and not recompressed:
+            return self.recompression.append(batch, now_ms, log.config, check)
+        if check is not None:
+            check()
+        reserved = log.reserve(
+            batch,
+            leader_epoch=self.leader_epoch,
+            now_ms=now_ms,
+            origin=origin,
+            transaction_version=transaction_version,
+        )
         if writer.slow or self.pending:
             return self._append_in_thread(reserved)
         started = perf_counter()
@@ -100,6 +152,8 @@ class Partition:
             raise AppendError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory failed: {error}") from error
         if perf_counter() - started > writer.slow_seconds:
             writer.note_slow()
+        if reserved.transaction is not None:
+            self._note_completed(reserved)
         appended = log.commit(reserved)
         if appended.flush_due:
             return self._after_flush(appended)
@@ -109,15 +163,21 @@ class Partition:
     def advance_high_watermark(self, size: int) -> None:
         """Let readers see what the log holds, and wake those that wait."""
         self.high_watermark = self.log.log_end_offset
+        self._unseen = ()
         if self.waiters:
             for waiter in tuple(self.waiters):
-                waiter.on_growth(size)
+                waiter.on_growth(self, size)
+
+    def _note_completed(self, reservation: Reservation) -> None:
+        """A marker counts for readers once the high watermark is past it, not before (a flush may still be awaited)."""
+        if isinstance(reservation.transaction, CompletedTransaction):
+            self._unseen = (*self._unseen, reservation.transaction.first_offset)
 
     def go_offline(self) -> None:
         """The directory failed: wake the waiters, so that they hear of it."""
         self.offline = True
         for waiter in tuple(self.waiters):
-            waiter.on_growth(1 << 31)
+            waiter.on_growth(self, 1 << 31)
 
     def _append_in_thread(self, reservation: Reservation) -> asyncio.Future[Appended]:
         future: asyncio.Future[Appended] = asyncio.get_running_loop().create_future()
@@ -135,6 +195,8 @@ class Partition:
                 if not future.done():
                     future.set_exception(failure)
                 return
+            if reservation.transaction is not None:
+                self._note_completed(reservation)
             appended = self.log.commit(reservation)
             if appended.flush_due:
                 self._chain(self._after_flush(appended), future)

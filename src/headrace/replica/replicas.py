@@ -42,6 +42,7 @@ class ReplicaDirectory:
         self.id = from_text(files.directory_id or "")
         self.writer = DirectoryWriter(files.path.name, loop, slow_append_ms)
         self.background = ThreadPoolExecutor(1, thread_name_prefix=f"headrace-disk-{files.path.name}")
+        self.compressors = ThreadPoolExecutor(2, thread_name_prefix=f"headrace-compression-{files.path.name}")
         self.partitions: set[Partition] = set()
         self._loop = loop
         self._failed = failed
@@ -80,6 +81,7 @@ class ReplicaDirectory:
     def close_threads(self) -> None:
         self.writer.close()
         self.background.shutdown(wait=True)
+        self.compressors.shutdown(wait=True)
 
 
 class Replicas:
@@ -161,7 +163,7 @@ class Replicas:
             if partitions:
                 config = self._log_config(image, name)
                 for partition in partitions.values():
-                    partition.log.config = config
+                    partition.use_config(config)
 
     async def close(self, *, clean: bool, broker_epoch: int) -> None:
         """Flush and close every log, write the checkpoints and the clean-shutdown marker, end the threads."""
@@ -176,6 +178,7 @@ class Replicas:
         except OSError as error:
             directory.fail(error)
         directory.background.shutdown(wait=True)
+        directory.compressors.shutdown(wait=True)
 
     # Housekeeping, called from the broker's timers.
 

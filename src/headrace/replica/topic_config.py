@@ -23,6 +23,9 @@ _FIELDS = {
     "flush_ms": "flush.ms",
     "max_message_bytes": "max.message.bytes",
     "compression_type": "compression.type",
+    "compression_gzip_level": "compression.gzip.level",
+    "compression_lz4_level": "compression.lz4.level",
+    "compression_zstd_level": "compression.zstd.level",
     "message_timestamp_type": "message.timestamp.type",
     "message_timestamp_before_max_ms": "message.timestamp.before.max.ms",
     "message_timestamp_after_max_ms": "message.timestamp.after.max.ms",
@@ -42,9 +45,14 @@ def topic_config(overrides: Mapping[str, str], settings: BrokerSettings) -> LogC
     fields: dict[str, Any] = {field: values[name] for field, name in _FIELDS.items()}
     if values["internal.segment.bytes"] is not None:
         fields["segment_bytes"] = values["internal.segment.bytes"]
+    policy = frozenset(values["cleanup.policy"])
+    if "compact" in policy:
+        # What is in the active segment cannot be compacted.
+        fields["segment_ms"] = min(fields["segment_ms"], fields["max_compaction_lag_ms"])
     return LogConfig(
         **fields,
-        cleanup_policy=frozenset(values["cleanup.policy"]),
+        cleanup_policy=policy,
+        delete_consumed_groups=tuple(values["headrace.delete.consumed.groups"]),
         producer_id_expiration_ms=settings["producer.id.expiration.ms"],
     )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from headrace.settings import cluster, coordinator, log, network
+from headrace.settings import cleaner, cluster, coordinator, log, network
 from headrace.settings.definition import INT_MAX, Setting, SettingError, Type, near_miss, to_text
 from headrace.settings.kafka_names import UNUSED_KAFKA_SETTINGS
 from headrace.settings.listeners import Listener, parse_ip_overrides, parse_listeners, parse_protocol_map
@@ -20,7 +20,8 @@ T = TypeVar("T")
 BROKER_SETTINGS: dict[str, Setting] = {
     setting.name: setting
     for setting in sorted(
-        (*network.SETTINGS, *log.SETTINGS, *coordinator.SETTINGS, *cluster.SETTINGS), key=lambda s: s.name
+        (*network.SETTINGS, *log.SETTINGS, *cleaner.SETTINGS, *coordinator.SETTINGS, *cluster.SETTINGS),
+        key=lambda s: s.name,
     )
 }
 

@@ -1,8 +1,8 @@
-"""Broker settings for consumer groups, committed offsets, and transactions (declared for the directories of brokers that use them)."""
+"""Broker settings for consumer groups, committed offsets, and transactions."""
 
 from __future__ import annotations
 
-from headrace.settings.definition import INT_MAX, AtLeast, Between, Setting, Type
+from headrace.settings.definition import INT_MAX, AtLeast, Between, Setting, Type, Update
 
 SETTINGS = (
     Setting(
@@ -126,6 +126,71 @@ SETTINGS = (
         100 * 1024 * 1024,
         "Segment size of __transaction_state.",
         AtLeast(1),
+        "high",
+    ),
+    Setting(
+        "transaction.state.log.load.buffer.size",
+        Type.INT,
+        5 * 1024 * 1024,
+        "Bytes read at once when transactions are loaded.",
+        AtLeast(1),
+        "high",
+    ),
+    Setting(
+        "transaction.max.timeout.ms",
+        Type.INT,
+        900000,
+        "The longest transaction timeout a producer may ask for. Longer gets INVALID_TRANSACTION_TIMEOUT.",
+        AtLeast(1),
+        "high",
+    ),
+    Setting(
+        "transactional.id.expiration.ms",
+        Type.INT,
+        7 * 24 * 60 * 60 * 1000,
+        "How long a transactional id is remembered after its last change. Never counts while a transaction is open.",
+        AtLeast(1),
+        "high",
+    ),
+    Setting(
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms",
+        Type.INT,
+        10000,
+        "How often the broker looks for transactions that have been open for longer than their timeout, and aborts them.",
+        AtLeast(1),
+        "low",
+    ),
+    Setting(
+        "transaction.remove.expired.transaction.cleanup.interval.ms",
+        Type.INT,
+        3600000,
+        "How often the broker looks for transactional ids that have expired.",
+        AtLeast(1),
+        "low",
+    ),
+    Setting(
+        "transaction.partition.verification.enable",
+        Type.BOOLEAN,
+        True,
+        "Whether the first batch of a transaction in a partition is let in only after the transaction's coordinator has "
+        "confirmed that the partition was added. Newer clients (transaction version 2) have it added by the broker in any case.",
+        importance="low",
+        update=Update.CLUSTER_WIDE,
+    ),
+    Setting(
+        "add.partitions.to.txn.retry.backoff.ms",
+        Type.INT,
+        20,
+        "How long a write that opens a transaction waits before it asks again whether the one before has ended.",
+        AtLeast(1),
+        "high",
+    ),
+    Setting(
+        "add.partitions.to.txn.retry.backoff.max.ms",
+        Type.INT,
+        100,
+        "How long such a write asks again before the producer is told to try again.",
+        AtLeast(0),
         "high",
     ),
 )

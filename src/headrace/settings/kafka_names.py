@@ -5,7 +5,7 @@ move to a declaration in a sibling file leave this list (a test says so).
 """
 
 _NAMES = """
-add.partitions.to.txn.retry.backoff.max.ms add.partitions.to.txn.retry.backoff.ms alter.config.policy.class.name
+alter.config.policy.class.name
 alter.log.dirs.replication.quota.window.num alter.log.dirs.replication.quota.window.size.seconds authorizer.class.name
 auto.leader.rebalance.enable background.threads broker.heartbeat.interval.ms broker.session.timeout.ms
 client.quota.callback.class config.providers connection.failed.authentication.delay.ms connections.max.reauth.ms
@@ -38,8 +38,7 @@ group.streams.min.heartbeat.interval.ms group.streams.min.session.timeout.ms gro
 group.streams.session.timeout.ms initial.broker.registration.timeout.ms internal.metadata.delete.delay.millis
 internal.metadata.log.segment.bytes internal.metadata.max.batch.size.in.bytes kafka.metrics.polling.interval.secs
 kafka.metrics.reporters leader.imbalance.check.interval.seconds leader.replication.throttled.rate
-log.cleaner.backoff.ms log.cleaner.dedupe.buffer.size log.cleaner.enable log.cleaner.io.buffer.load.factor
-log.cleaner.io.buffer.size log.cleaner.io.max.bytes.per.second log.cleaner.threads log.dir.failure.timeout.ms
+log.cleaner.io.buffer.size log.dir.failure.timeout.ms
 log.initial.task.delay.ms max.connection.creation.rate metadata.max.idle.interval.ms metric.reporters
 metrics.num.samples metrics.recording.level metrics.sample.window.ms num.network.threads
 num.recovery.threads.per.data.dir num.replica.alter.log.dirs.threads num.replica.fetchers offsets.commit.timeout.ms
@@ -90,10 +89,8 @@ ssl.enabled.protocols ssl.endpoint.identification.algorithm ssl.engine.factory.c
 ssl.keymanager.algorithm ssl.keystore.certificate.chain ssl.keystore.key ssl.keystore.location ssl.keystore.password
 ssl.keystore.type ssl.principal.mapping.rules ssl.protocol ssl.provider ssl.secure.random.implementation
 ssl.trustmanager.algorithm ssl.truststore.certificates ssl.truststore.location ssl.truststore.password
-ssl.truststore.type telemetry.max.bytes transaction.abort.timed.out.transaction.cleanup.interval.ms
-transaction.max.timeout.ms transaction.partition.verification.enable
-transaction.remove.expired.transaction.cleanup.interval.ms transaction.state.log.load.buffer.size
-transaction.two.phase.commit.enable transactional.id.expiration.ms unclean.leader.election.interval.ms
+ssl.truststore.type telemetry.max.bytes
+transaction.two.phase.commit.enable unclean.leader.election.interval.ms
 unstable.api.versions.enable unstable.feature.versions.enable
 """
 

@@ -227,6 +227,16 @@ SETTINGS = (
     Setting(
         "log.local.retention.bytes", Type.LONG, -2, _default_of("local.retention.bytes"), AtLeast(-2), update=_LIVE
     ),
+    Setting(
+        "headrace.delete.consumed.groups",
+        Type.LIST,
+        [],
+        _default_of(
+            "headrace.delete.consumed.groups", "Carried out with retention, every log.retention.check.interval.ms."
+        ),
+        Items(),
+        update=_LIVE,
+    ),
     Setting("headrace.validate.records", Type.BOOLEAN, False, _default_of("headrace.validate.records"), update=_LIVE),
     Setting(
         "producer.id.expiration.ms",

@@ -315,6 +315,17 @@ _DECLARED = (
         "unclean.leader.election.enable",
     ),
     _topic(
+        "headrace.delete.consumed.groups",
+        Type.LIST,
+        [],
+        Items(),
+        "Delete records once these groups have read them: the log start moves to the lowest offset that any of them has committed, never "
+        "beyond the last stable offset. A group that has not committed yet holds everything; one that is deleted or expires "
+        "holds nothing more. `*` stands for the groups that hold a committed offset of the topic now; while there are none, nothing goes. "
+        "Time and size still apply. Topics that are compacted and not deleted from, and internal ones, are left alone.",
+        "headrace.delete.consumed.groups",
+    ),
+    _topic(
         "headrace.validate.records",
         Type.BOOLEAN,
         False,

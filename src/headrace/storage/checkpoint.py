@@ -46,10 +46,12 @@ def decode_lines(data: bytes, path: str) -> list[list[str]]:
 
 
 def read_offsets(fs: Fs, path: str) -> dict[TopicPartition, int]:
-    """An offset checkpoint; empty when there is none."""
+    """An offset checkpoint; empty when there is none, or one that Kafka has made and not written yet."""
     try:
         data = fs.read_file(path)
     except FileNotFoundError:
+        return {}
+    if not data:
         return {}
     offsets: dict[TopicPartition, int] = {}
     for words in decode_lines(data, path):

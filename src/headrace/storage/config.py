@@ -27,6 +27,9 @@ class LogConfig:
     max_message_bytes: int = 1024 * 1024 + 12
     cleanup_policy: frozenset[str] = frozenset({"delete"})
     compression_type: str = "producer"
+    compression_gzip_level: int = -1
+    compression_lz4_level: int = 9
+    compression_zstd_level: int = 3
     message_timestamp_type: str = "CreateTime"
     message_timestamp_before_max_ms: int = MAX_LONG
     message_timestamp_after_max_ms: int = 60 * 60 * 1000
@@ -36,6 +39,8 @@ class LogConfig:
     min_compaction_lag_ms: int = 0
     max_compaction_lag_ms: int = MAX_LONG
     preallocate: bool = False
+    # headrace.delete.consumed.groups: whose committed offsets move the log start; "*" for all that have committed.
+    delete_consumed_groups: tuple[str, ...] = ()
     # headrace.validate.records: decode every batch, not only those whose topic's settings need it.
     validate_records: bool = False
     # producer.id.expiration.ms, a broker setting that every log carries so that it needs no other place.
@@ -48,6 +53,11 @@ class LogConfig:
     @property
     def delete(self) -> bool:
         return "delete" in self.cleanup_policy
+
+    @property
+    def may_delete_records(self) -> bool:
+        """Whether records may go from the front: always, except where compaction alone decides what goes."""
+        return self.delete or not self.cleanup_policy
 
     @property
     def log_append_time(self) -> bool:

@@ -16,6 +16,7 @@ from headrace.storage.segment import Segment
 
 if TYPE_CHECKING:
     from headrace.storage.log import Log
+    from headrace.storage.log_state import LogState
 
 _SMALL_LOG = 64 * 1024
 
@@ -36,7 +37,7 @@ def flush(log: Log, now_ms: int | None) -> None:
             log.last_flush_ms = now_ms
 
 
-def finish_rolled(log: Log) -> None:
+def finish_rolled(log: LogState) -> None:
     with log.io:
         if log.closed:
             return
@@ -47,7 +48,7 @@ def finish_rolled(log: Log) -> None:
         log.recovery_point = max(log.recovery_point, segments[-1].base_offset)
 
 
-def _sync_folder(log: Log) -> None:
+def _sync_folder(log: LogState) -> None:
     """The names of the files; the first time also what was not synced when the log was made: its id and its folder."""
     fs, path = log.folder.fs, log.folder.path
     fs.fsync_dir(path)
@@ -62,7 +63,7 @@ def _sync_folder(log: Log) -> None:
         log.is_new = False
 
 
-def _finish(log: Log, inactive: tuple[Segment, ...]) -> None:
+def _finish(log: LogState, inactive: tuple[Segment, ...]) -> None:
     for slot, segment in enumerate(inactive):
         if segment.held:
             _finish_segment(segment)
@@ -94,7 +95,7 @@ def _finish_segment(segment: Segment) -> None:
 def _sync_recovered(segment: Segment) -> None:
     """Written by the process before this one, which did not live to flush it."""
     fs = segment.folder.fs
-    for suffix in (files.LOG, files.OFFSET_INDEX, files.TIME_INDEX):
+    for suffix in files.SEGMENT_SUFFIXES:
         with contextlib.suppress(FileNotFoundError):
             fd = fs.open(segment.folder.join(files.file_name(segment.base_offset, suffix)), os.O_RDONLY)
             try:
@@ -123,7 +124,7 @@ def _cut_after_end(segment: Segment, fd: int) -> None:
         fs.truncate(fd, segment.size)
 
 
-def write_snapshot(log: Log, offset: int, entries: dict[int, ProducerEntry], *, sync: bool) -> None:
+def write_snapshot(log: LogState, offset: int, entries: dict[int, ProducerEntry], *, sync: bool) -> None:
     path = log.folder.join(files.file_name(offset, files.SNAPSHOT))
     log.folder.fs.write_file(path, producer_snapshot.encode(entries), sync=sync)
     log.snapshot_offset = max(log.snapshot_offset, offset)
@@ -145,7 +146,7 @@ def _write_last_snapshot(log: Log, sync: bool) -> None:
     log.folder.fs.write_file(path, producer_snapshot.encode(entries), sync=sync, recycle=recycle)
 
 
-def write_leader_epochs(log: Log, *, sync: bool) -> None:
+def write_leader_epochs(log: LogState, *, sync: bool) -> None:
     epochs = log.leader_epochs
     if not epochs.dirty:
         return

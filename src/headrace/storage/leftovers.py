@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterable
 
 from headrace.storage import files
@@ -61,19 +62,22 @@ def _swap_in(folder: Folder, names: set[str], swaps: set[str]) -> set[str]:
 
 
 def _last_offset(folder: Folder, base: int) -> int:
-    path = folder.join(files.file_name(base, files.LOG + files.SWAP))
-    data = folder.fs.read_file(path)
-    last = base
-    for _, header in scan(
-        lambda length, position: data[position : position + length],
-        0,
-        len(data),
-        base_offset=base,
-        first_offset=base,
-        checksum=False,
-    ):
-        last = header.last_offset
-    return last
+    fs = folder.fs
+    fd = fs.open(folder.join(files.file_name(base, files.LOG + files.SWAP)), os.O_RDONLY)
+    try:
+        last = base
+        for _, header in scan(
+            lambda length, position: fs.pread(fd, length, position),
+            0,
+            fs.fstat(fd).st_size,
+            base_offset=base,
+            first_offset=base,
+            checksum=False,
+        ):
+            last = header.last_offset
+        return last
+    finally:
+        fs.close(fd)
 
 
 def _unlink(folder: Folder, names: Iterable[str]) -> set[str]:

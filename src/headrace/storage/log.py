@@ -1,185 +1,34 @@
 """One partition's log: a row of segments, of which the last is written to.
 
-Owns the offsets (start, end, recovery point), the list of segments, producer state and leader epochs. An append has
-three steps: `reserve` judges the batch, gives it offsets and a place; `Reservation.write` puts the bytes there;
-`commit` makes it visible. Several may be under way when a disk is slow. It knows no high watermark: callers say up to
-where a read may go.
-
-Threads: see the package's docstring. `_end` and `_view` are tuples, replaced whole; a reader takes `_end` first and
-`_view` after it, so that what it may read is always in the segments it sees. `io` serialises everything that writes
-index, snapshot and checkpoint files or renames them, in whichever thread that happens.
+What it knows is in `log_state`, how it grows in `appending`; here is what else can be asked of it. It knows no high
+watermark: callers say up to where a read may go. Threads: see the package's docstring.
 """
 
 from __future__ import annotations
 
-import random
-import threading
 from bisect import bisect_right
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
-from headrace.clock import Clock
-from headrace.storage import files, flushing, leftovers, reading, retention, search, truncation, validation
-from headrace.storage.config import LogConfig
-from headrace.storage.descriptors import Folder
-from headrace.storage.epochs import LeaderEpochs
-from headrace.storage.errors import AppendError, OffsetOutOfRange
-from headrace.storage.index import SegmentIndex
-from headrace.storage.producer_entry import ProducerEntry
-from headrace.storage.producers import Producers
+from headrace.storage import files, flushing, reading, retention, search, truncation
+from headrace.storage.appending import AppendableLog
+from headrace.storage.errors import OffsetOutOfRange
+from headrace.storage.log_state import Defer, LogEnd, View, run_now
 from headrace.storage.reservation import Appended, Reservation
-from headrace.storage.segment import MAX_RELATIVE_OFFSET, Segment
-from headrace.wire.batch import BatchHeader, check_crc, decode_records, patch, set_append_time
-from headrace.wire.errors import ErrorCode
-
-CONTROL = 0x20
-# What a named tuple's own constructor comes down to, at half the price; used where it runs for every batch.
-_new = tuple.__new__
-
-Defer = Callable[[Callable[[], None]], None]
+from headrace.storage.segment import Segment
 
 
-class LogEnd(NamedTuple):
-    """Where the log ends: the next offset, and where its batch will be."""
-
-    offset: int
-    segment_base: int
-    position: int
-
-
-class View(NamedTuple):
-    """The segments of a log, with their base offsets for searching."""
-
-    bases: tuple[int, ...]
-    segments: tuple[Segment, ...]
-
-    @staticmethod
-    def of(segments: tuple[Segment, ...]) -> View:
-        return View(tuple(segment.base_offset for segment in segments), segments)
-
-
-def run_now(job: Callable[[], None]) -> None:
-    """The default for `defer`."""
-    job()
-
-
-class Log:
-    __slots__ = (
-        "_abandoned",
-        "_clock",
-        "_config",
-        "_decodes",
-        "_end",
-        "_next_offset",
-        "_outstanding",
-        "_tail",
-        "_tail_size",
-        "_view",
-        "closed",
-        "defer",
-        "folder",
-        "hints",
-        "io",
-        "is_new",
-        "last_flush_ms",
-        "leader_epochs",
-        "log_start_offset",
-        "partition",
-        "pending_deletes",
-        "pending_snapshots",
-        "producers",
-        "recovery_point",
-        "snapshot_offset",
-        "stray_snapshot",
-        "topic",
-        "topic_id",
-    )
-
-    def __init__(
-        self,
-        folder: Folder,
-        topic: str,
-        partition: int,
-        config: LogConfig,
-        segments: tuple[Segment, ...],
-        *,
-        log_start_offset: int = 0,
-        log_end_offset: int = 0,
-        recovery_point: int = 0,
-        producers: Producers | None = None,
-        leader_epochs: LeaderEpochs | None = None,
-        topic_id: bytes | None = None,
-        defer: Defer = run_now,
-        now_ms: int = 0,
-        clock: Clock | None = None,
-    ) -> None:
-        self.folder = folder
-        self.topic = topic
-        self.partition = partition
-        self.topic_id = topic_id
-        self.defer = defer
-        self._clock = clock
-        self.config = config
-        self.log_start_offset = log_start_offset
-        self.recovery_point = recovery_point
-        self.producers = producers or Producers(log_end_offset)
-        self.leader_epochs = leader_epochs or LeaderEpochs()
-        self.last_flush_ms = now_ms
-        self.closed = False
-        # Nothing of this log was ever flushed, as far as we know.
-        self.is_new = recovery_point <= log_start_offset
-        # Where batches were found before: next offset -> (segment, position). A consumer goes on where it stopped.
-        self.hints: dict[int, tuple[int, int]] = {}
-        # (when, paths) of files renamed to .deleted that may go once nobody can be reading them any more.
-        self.pending_deletes: list[tuple[int, list[str]]] = []
-        # Producer state at the base offset of segments that were rolled to, until it is in a file.
-        self.pending_snapshots: dict[int, dict[int, ProducerEntry]] = {}
-        # The offset of the newest snapshot file.
-        self.snapshot_offset = -1
-        # The one snapshot file that is not at a segment's start: the end of the log at the last shutdown. -1: none.
-        self.stray_snapshot = -1
-        self.io = threading.RLock()
-        self._outstanding: list[Reservation] = []
-        self._abandoned: list[Segment] = []
-        self._view = View.of(segments)
-        self._tail = segments[-1]
-        self._tail_size = self._tail.size
-        self._next_offset = log_end_offset
-        self._end = LogEnd(log_end_offset, self._tail.base_offset, self._tail.size)
-
-    def __repr__(self) -> str:
-        return f"Log({self.topic}-{self.partition}, {self.log_start_offset}..{self.log_end_offset})"
+class Log(AppendableLog):
+    __slots__ = ()
 
     @property
-    def config(self) -> LogConfig:
-        return self._config
+    def last_stable_offset(self) -> int:
+        """Every transaction with records below it is decided: the first offset of the oldest open one, else the log's end.
 
-    @config.setter
-    def config(self, config: LogConfig) -> None:
-        self._config = config
-        self._decodes = config.decodes_records
-
-    @property
-    def log_end_offset(self) -> int:
-        """The offset the next record will get; everything below is written."""
-        return self._end.offset
-
-    @property
-    def end(self) -> LogEnd:
-        return self._end
-
-    @property
-    def segments(self) -> tuple[Segment, ...]:
-        return self._view.segments
-
-    @property
-    def view(self) -> View:
-        return self._view
-
-    @property
-    def active(self) -> Segment:
-        return self._view.segments[-1]
+        It knows no high watermark either: see the partition's, which is what readers are told.
+        """
+        end = self._end.offset
+        first = self.producers.transactions.first_offset
+        return end if first is None or first > end else max(first, self.log_start_offset)
 
     @property
     def size(self) -> int:
@@ -189,227 +38,6 @@ class Log:
     @property
     def path(self) -> Path:
         return Path(self.folder.path)
-
-    @property
-    def outstanding(self) -> int:
-        """How many reservations are neither committed nor abandoned."""
-        return len(self._outstanding)
-
-    # Appending
-
-    def append(self, batch: memoryview, *, leader_epoch: int, now_ms: int, origin: str = "client") -> Appended:
-        """Reserve, write and commit in one go, when nothing else is under way. AppendError or OSError: nothing changed."""
-        reservation = self.reserve(batch, leader_epoch=leader_epoch, now_ms=now_ms, origin=origin)
-        try:
-            reservation.write()
-        except BaseException:
-            self.abandon()
-            raise
-        return self.commit(reservation)
-
-    def reserve(self, batch: memoryview, *, leader_epoch: int, now_ms: int, origin: str = "client") -> Reservation:
-        """Judges a batch and gives it offsets and a place in a segment; writes offsets and epoch into its header."""
-        if self.closed:
-            raise AppendError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self!r} is closed")
-        header = validation.read_one_batch(batch)
-        config = self._config
-        if origin == "client":
-            validation.check_client_batch(header, batch, config, now_ms)
-            if self._decodes:
-                validation.check_records(batch, config, now_ms)
-            if header[9] >= 0:
-                duplicate = self.producers.judge(header, self._next_offset)
-                if duplicate is not None:
-                    return self._reserve_nothing(duplicate.first_offset, duplicate.last_offset, duplicate.timestamp)
-        if len(batch) > config.segment_bytes:
-            raise AppendError(
-                ErrorCode.RECORD_LIST_TOO_LARGE,
-                f"the record batch has {len(batch)} bytes, more than segment.bytes={config.segment_bytes}",
-            )
-        append_time_ms, max_timestamp = -1, header[8]
-        if origin == "replication":
-            first_offset, leader_epoch = self._check_replicated(header, batch)
-        else:
-            first_offset = self._next_offset
-        if origin == "coordinator" and header[9] >= 0 and not header[5] & CONTROL:
-            self.producers.check(header, first_offset, sequence=False)
-        if origin != "replication":
-            if config.message_timestamp_type == "LogAppendTime":
-                append_time_ms = max_timestamp = now_ms
-                set_append_time(batch, now_ms)
-            patch(batch, first_offset, leader_epoch)
-        return self._place(header, batch, first_offset, leader_epoch, max_timestamp, append_time_ms, now_ms)
-
-    def _place(
-        self,
-        header: BatchHeader,
-        batch: memoryview,
-        first_offset: int,
-        leader_epoch: int,
-        max_timestamp: int,
-        append_time_ms: int,
-        now_ms: int,
-    ) -> Reservation:
-        last_offset = first_offset + header[6]
-        size = len(batch)
-        tail = self._tail
-        if self._must_roll(tail, size, last_offset, max_timestamp, now_ms):
-            tail = self._reserve_segment(first_offset, now_ms)
-        if self._tail_size == 0:
-            tail.first_timestamp = max_timestamp
-        reservation = Reservation(
-            tail, self._tail_size, batch, first_offset, last_offset, leader_epoch, max_timestamp, append_time_ms
-        )
-        producer_id = header[9]
-        if producer_id >= 0:
-            reservation.producer_id = producer_id
-            if header[5] & CONTROL:
-                reservation.producer_before = self.producers.end_transaction(header, decode_records(batch)[0])
-            else:
-                reservation.producer_before = self.producers.update(header, first_offset, max_timestamp)
-        self._tail_size += size
-        self._next_offset = last_offset + 1
-        self._outstanding.append(reservation)
-        return reservation
-
-    def _check_replicated(self, header: BatchHeader, batch: memoryview) -> tuple[int, int]:
-        """A leader's batch keeps its offsets and epoch; it must continue this log."""
-        if not check_crc(batch):
-            raise AppendError(ErrorCode.CORRUPT_MESSAGE, "the CRC of the replicated batch does not match its bytes")
-        if header.base_offset < self._next_offset:
-            raise AppendError(
-                ErrorCode.INVALID_RECORD,
-                f"the replicated batch starts at {header.base_offset}, before the log end offset {self._next_offset}",
-            )
-        return header.base_offset, header.partition_leader_epoch
-
-    def _reserve_nothing(self, first_offset: int, last_offset: int, timestamp: int) -> Reservation:
-        """A duplicate writes nothing, but is answered in its turn: the original may still be on its way to the disk."""
-        reservation = Reservation(self._tail, 0, None, first_offset, last_offset, -1, -1, timestamp)
-        self._outstanding.append(reservation)
-        return reservation
-
-    def _must_roll(self, tail: Segment, size: int, last_offset: int, max_timestamp: int, now_ms: int) -> bool:
-        config = self._config
-        used = self._tail_size
-        if used + size > config.segment_bytes or last_offset - tail.base_offset > MAX_RELATIVE_OFFSET:
-            return True
-        if used == 0:
-            return False
-        # Kafka counts segment.ms from the first batch's timestamp to the new one's, and by the clock if it has none.
-        first = tail.first_timestamp
-        waited = max_timestamp - first if first >= 0 else now_ms - tail.created_ms
-        if waited > config.segment_ms - tail.roll_jitter_ms:
-            return True
-        outstanding = len(self._outstanding)
-        due = outstanding or tail.bytes_since_index > config.index_interval_bytes
-        return bool(due) and tail.is_index_full(config, outstanding)
-
-    def _reserve_segment(self, base_offset: int, now_ms: int) -> Segment:
-        """A segment for the next batch. Its file is made by the first write, and it is seen after the first commit."""
-        segment = Segment(self.folder, base_offset, created_ms=now_ms)
-        if self._config.segment_jitter_ms:
-            jitter = min(self._config.segment_jitter_ms, self._config.segment_ms)
-            segment.roll_jitter_ms = random.randrange(jitter + 1)  # noqa: S311 - spreads load, protects nothing
-        if self._config.preallocate:
-            segment.preallocate = self._config.segment_bytes
-        self.pending_snapshots[base_offset] = dict(self.producers.entries)
-        self._tail = segment
-        self._tail_size = 0
-        return segment
-
-    def commit(self, reservation: Reservation) -> Appended:
-        """Makes a written batch visible. Reservations are committed in the order they were made."""
-        if self._outstanding.pop(0) is not reservation:
-            raise AssertionError("reservations are committed in the order they were made")
-        last_offset = reservation.last_offset
-        rolled = False
-        if not reservation.duplicate:
-            segment = reservation.segment
-            if segment.index is None:
-                self._activate(segment)
-                rolled = True
-            segment.committed(
-                reservation.position,
-                reservation.size,
-                last_offset,
-                reservation.max_timestamp,
-                self._config.index_interval_bytes,
-            )
-            if reservation.leader_epoch != self.leader_epochs.latest:
-                self.leader_epochs.assign(reservation.leader_epoch, reservation.first_offset)
-            self.producers.end_offset = last_offset + 1
-            self._end = _new(LogEnd, (last_offset + 1, segment.base_offset, segment.size))
-        if rolled:
-            # Last, because a job that is run at once may fail: the batch is committed all the same.
-            self.defer(self.finish_rolled)
-        return _new(
-            Appended,
-            (
-                reservation.first_offset,
-                last_offset,
-                reservation.append_time_ms,
-                self.log_start_offset,
-                reservation.duplicate,
-                self._end[0] - self.recovery_point >= self._config.flush_messages,
-            ),
-        )
-
-    def _activate(self, segment: Segment) -> None:
-        """The first batch of a new segment is written: it becomes the active one, the last one is finished behind it."""
-        self.active.add_last_time_entry()
-        segment.activate(SegmentIndex())
-        self._view = View.of((*self._view.segments, segment))
-
-    def abandon(self) -> None:
-        """Takes back every outstanding reservation after a write failed. Writes of them that have not begun never will."""
-        unseen: dict[int, Segment] = {}
-        for reservation in reversed(self._outstanding):
-            reservation.abandoned = True
-            if reservation.producer_id >= 0:
-                self.producers.undo(reservation.producer_id, reservation.producer_before)
-            if reservation.segment.index is None:
-                unseen[reservation.segment.base_offset] = reservation.segment
-        self._outstanding.clear()
-        self._tail = self.active
-        self._tail_size = self._tail.size
-        self._next_offset = self._end.offset
-        for base_offset, segment in unseen.items():
-            self.pending_snapshots.pop(base_offset, None)
-            # A writer thread may be writing to it right now: its file is closed with the log.
-            self._abandoned.append(segment)
-            if segment.held:
-                leftovers.unlink_abandoned(self.folder, base_offset)
-
-    def roll(self, now_ms: int) -> Segment:
-        """Starts a new segment now, unless the active one is empty. Nothing may be outstanding."""
-        assert not self._outstanding, "a log with writes under way is not rolled by hand"
-        if self._tail_size == 0:
-            return self._tail
-        segment = self._reserve_segment(self._next_offset, now_ms)
-        try:
-            segment.create()
-        except OSError:
-            self.pending_snapshots.pop(segment.base_offset, None)
-            self._abandoned.append(segment)
-            self._tail, self._tail_size = self.active, self.active.size
-            raise
-        self._activate(segment)
-        self._end = LogEnd(self._next_offset, segment.base_offset, 0)
-        self.defer(self.finish_rolled)
-        return segment
-
-    def replace_segments(self, segments: tuple[Segment, ...], end_offset: int) -> None:
-        """After deletion or truncation: these are the segments now, and the log ends there."""
-        self._view = View.of(segments)
-        self._tail = segments[-1]
-        self._tail_size = self._tail.size
-        self._next_offset = end_offset
-        self._end = LogEnd(end_offset, self._tail.base_offset, self._tail.size)
-
-    def keep_segments(self, segments: tuple[Segment, ...]) -> None:
-        """After segments were deleted from the front: these are left, and nothing else changes."""
-        self._view = View.of(segments)
 
     # Reading
 
@@ -424,6 +52,15 @@ class Log:
     ) -> reading.Slice:
         """Whole batches from the one that holds `offset` on, at most `max_bytes` of them, all below `upper_offset`."""
         return reading.read_slice(self, offset, max_bytes, upper_offset, min_one_batch, nowait)
+
+    def aborted_transactions(
+        self, first_offset: int, upper_offset: int, *, nowait: bool = False
+    ) -> list[tuple[int, int]]:
+        """(producer id, first offset) of the aborted transactions that have records in [first_offset, upper_offset).
+
+        The list may hold some that only overlap the range. `nowait` as in `read`: BlockingIOError when it is not cached.
+        """
+        return reading.aborted_transactions(self, first_offset, upper_offset, nowait)
 
     def segment_for(self, offset: int) -> Segment:
         """The segment that holds `offset` if any does."""
@@ -488,10 +125,6 @@ class Log:
             now_ms = self._clock.now_ms()
         flushing.flush(self, now_ms)
 
-    def finish_rolled(self) -> None:
-        """Makes segments that are no longer written to durable and lets go of their memory. Any thread."""
-        flushing.finish_rolled(self)
-
     def close(self, *, sync: bool = True) -> None:
         """Writes indexes and the producer snapshot and closes all files. With `sync=False` the caller syncs the disk."""
         if not self.closed:
@@ -507,4 +140,4 @@ class Log:
             segment.forget()
 
 
-__all__ = ["Appended", "Log", "LogEnd", "Reservation", "View", "files", "run_now"]
+__all__ = ["Appended", "Defer", "Log", "LogEnd", "Reservation", "View", "files", "run_now"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 MAX_SEQUENCE = 2**31 - 1
+MAX_EPOCH = 2**15 - 1
 BATCHES_TO_RETAIN = 5
 NO_EPOCH = -1
 NO_SEQUENCE = -1

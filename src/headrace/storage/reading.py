@@ -61,12 +61,37 @@ def read_slice(
                 raise LogError(ErrorCode.KAFKA_STORAGE_ERROR, f"{log!r} is closed") from None
             if segment in log.segments:
                 raise
-            # Deleted or truncated away since we looked.
-            raise _out_of_range(log, offset, end) from None
+            # Deleted, truncated away or compacted since we looked: look again.
+            return read_slice(log, offset, max_bytes, upper_offset, min_one_batch, nowait)
         if found is not None:
             return found
     # Everything from the offset on was compacted away.
     return EMPTY
+
+
+def aborted_transactions(log: Log, first_offset: int, upper_offset: int, nowait: bool) -> list[tuple[int, int]]:
+    """Taken after the records were read: an abort is in the index before the last stable offset moves past its records."""
+    view = log.view
+    slot = max(bisect_right(view.bases, first_offset) - 1, 0)
+    found: list[tuple[int, int]] = []
+    for segment in view.segments[slot:]:
+        if not segment.has_aborted:
+            continue
+        try:
+            aborted, complete = segment.collect_aborted(first_offset, upper_offset, nowait=nowait)
+        except FileNotFoundError:
+            if log.closed:
+                raise LogError(ErrorCode.KAFKA_STORAGE_ERROR, f"{log!r} is closed") from None
+            if segment in log.segments:
+                raise
+            if first_offset >= log.log_start_offset:
+                # Compacted since we looked.
+                return aborted_transactions(log, first_offset, upper_offset, nowait)
+            raise _out_of_range(log, first_offset, log.end) from None
+        found += [(producer_id, first) for producer_id, first, _, _ in aborted]
+        if complete:
+            break
+    return found
 
 
 def _out_of_range(log: Log, offset: int, end: LogEnd) -> OffsetOutOfRange:
@@ -120,7 +145,7 @@ def _read_segment(
 def locate(log: Log, segment: Segment, offset: int, limit: int, read: ReadAt, nowait: bool) -> Found | None:
     """The batch that holds `offset`, or the first one after it in this segment."""
     hint = log.hints.get(offset)
-    if hint is not None and hint[0] == segment.base_offset:
+    if hint is not None and hint[0] is segment:
         found = _find_from(read, offset, hint[1], limit)
         if found is not None:
             return found
@@ -165,4 +190,4 @@ def _remember(log: Log, offset: int, segment: Segment, position: int) -> None:
     hints = log.hints
     if len(hints) >= MAX_HINTS and offset not in hints:
         hints.clear()
-    hints[offset] = (segment.base_offset, position)
+    hints[offset] = (segment, position)

@@ -1,4 +1,4 @@
-"""Producer state from a snapshot and the batches after it."""
+"""Producer state from a snapshot and the batches after it, and the index of aborted transactions that follows from both."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Iterable, Sequence
 
 from headrace.storage import files, producer_snapshot
 from headrace.storage.descriptors import Folder
-from headrace.storage.producers import Producers
+from headrace.storage.producers import TRANSACTIONAL, Producers, completed, started
 from headrace.storage.scan import scan
 from headrace.storage.segment import Segment
-from headrace.wire.batch import BatchHeader, decode_records
+from headrace.storage.transaction_index import AbortedTransaction
+from headrace.wire.batch import BatchHeader
+from headrace.wire.control import read_marker
 from headrace.wire.errors import WireError
 
 logger = logging.getLogger("headrace.storage")
@@ -40,8 +42,9 @@ def choose_snapshot(
     return Producers(log_start_offset), -1
 
 
-def replay(segments: Sequence[Segment], producers: Producers, up_to: int) -> None:
-    """Brings state from where it is up to an offset, by the headers of the batches between."""
+def replay(segments: Sequence[Segment], producers: Producers, up_to: int) -> list[AbortedTransaction]:
+    """Brings state from where it is up to an offset, by the headers of the batches between; what was aborted there."""
+    aborted: list[AbortedTransaction] = []
     for slot, segment in enumerate(segments):
         after = segments[slot + 1].base_offset if slot + 1 < len(segments) else None
         if segment.base_offset >= up_to or (after is not None and after <= producers.end_offset):
@@ -56,30 +59,45 @@ def replay(segments: Sequence[Segment], producers: Producers, up_to: int) -> Non
                 if header.base_offset >= up_to:
                     break
                 if header.last_offset >= producers.end_offset:
-                    replay_batch(producers, header, position, segment, fd)
+                    entry = replay_batch(producers, header, position, segment, fd)
+                    aborted += [] if entry is None else [entry]
         finally:
             pool.unpin(segment.log)
     producers.end_offset = up_to
+    return aborted
 
 
 def replay_batch(
     producers: Producers, header: BatchHeader, position: int, segment: Segment, fd: int | None = None
-) -> None:
-    """One batch that is in the log already: nothing is checked, it counts."""
+) -> AbortedTransaction | None:
+    """One batch that is in the log already: nothing is checked, it counts. Returns the transaction that it aborted."""
+    aborted = None
     if header.producer_id >= 0:
         if header.is_control:
-            _replay_marker(producers, header, position, segment, segment.log.fd if fd is None else fd)
+            aborted = _replay_marker(producers, header, position, segment, segment.log.fd if fd is None else fd)
         else:
-            producers.update(header, header.base_offset, header.max_timestamp)
+            before = producers.update(header, header.base_offset, header.max_timestamp)
+            if header.attributes & TRANSACTIONAL and (transaction := started(before, header, header.base_offset)):
+                producers.transactions.start(transaction)
     producers.end_offset = header.last_offset + 1
+    return aborted
 
 
-def _replay_marker(producers: Producers, header: BatchHeader, position: int, segment: Segment, fd: int) -> None:
+def _replay_marker(
+    producers: Producers, header: BatchHeader, position: int, segment: Segment, fd: int
+) -> AbortedTransaction | None:
     try:
-        records = decode_records(segment.reader(fd)(header.size, position))
+        marker = read_marker(segment.reader(fd)(header.size, position))
     except WireError as error:
         logger.warning("%s: unreadable transaction marker at position %d: %s", segment.log.path, position, error)
-        return
+        return None
     # A marker batch that compaction has emptied says nothing any more.
-    if records:
-        producers.end_transaction(header, records[0])
+    if marker is None:
+        return None
+    before = producers.end_transaction(header, marker, header.max_timestamp)
+    transaction = completed(before, header, marker, header.base_offset)
+    if transaction is None:
+        return None
+    entry = producers.transactions.index_entry(transaction) if transaction.aborted else None
+    producers.transactions.complete(transaction)
+    return entry

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 
 from headrace.clock import Clock
-from headrace.storage import checkpoint, files, index, leftovers, producer_snapshot
+from headrace.storage import checkpoint, files, index, leftovers, producer_snapshot, transaction_index
 from headrace.storage.config import LogConfig
 from headrace.storage.descriptors import Folder
 from headrace.storage.epochs import LeaderEpochs
@@ -21,6 +21,7 @@ from headrace.storage.producers import Producers
 from headrace.storage.rebuild import choose_snapshot, replay, replay_batch
 from headrace.storage.scan import scan
 from headrace.storage.segment import Segment
+from headrace.storage.transaction_index import CorruptTransactionIndex, TransactionIndex
 from headrace.wire.batch import BatchHeader, read_header
 
 logger = logging.getLogger("headrace.storage")
@@ -184,6 +185,7 @@ class Opening:
 
     def _check_index_files(self, segment: Segment) -> None:
         """A flushed segment without index files gets new ones, from the headers of its batches."""
+        self._check_aborted(segment)
         wanted = {files.file_name(segment.base_offset, suffix) for suffix in (files.OFFSET_INDEX, files.TIME_INDEX)}
         if wanted <= self._names and self._sizes_fit(segment):
             return
@@ -193,6 +195,26 @@ class Opening:
         segment.add_last_time_entry()
         segment.write_indexes(sync=False)
         segment.deactivate()
+
+    def _check_aborted(self, segment: Segment) -> None:
+        """No index of aborted transactions means that there are none. A damaged one is made anew from the log."""
+        try:
+            aborted = self._read_aborted(segment)
+            segment.has_aborted = aborted is not None and bool(aborted.entries)
+        except CorruptTransactionIndex as error:
+            logger.warning("%s: transaction index made anew: %s", segment.log.path, error)
+            base, slot = segment.base_offset, self.segments.index(segment)
+            producers, _ = choose_snapshot(self.folder, self._names, self.log_start_offset, base)
+            replay(self.segments[:slot], producers, max(base, producers.end_offset))
+            entries = replay([segment], producers, self.segments[slot + 1].base_offset)
+            path = self.folder.join(files.file_name(base, files.TXN_INDEX))
+            self.folder.fs.write_file(path, transaction_index.encode(entries))
+            segment.has_aborted = bool(entries)
+
+    def _read_aborted(self, segment: Segment) -> TransactionIndex | None:
+        if files.file_name(segment.base_offset, files.TXN_INDEX) not in self._names:
+            return None
+        return transaction_index.parse(self._read(segment, files.TXN_INDEX), segment.base_offset)
 
     def _sizes_fit(self, segment: Segment) -> bool:
         if self.clean:
@@ -258,17 +280,31 @@ class Opening:
     def _load_active(self, segment: Segment, *, checksum: bool, last_known_offset: int | None) -> bool:
         """Indexes into memory, then every batch after the last trusted index entry. False: it is damaged after
         `segment.size`, which then says how much is sound."""
+        try:
+            aborted = self._read_aborted(segment)
+        except CorruptTransactionIndex as error:
+            logger.warning("%s: transaction index not used: %s", segment.log.path, error)
+            if last_known_offset is None:
+                return False
+            # Markers are all in the log, and read again from its start.
+            aborted, last_known_offset = TransactionIndex(written=-1), segment.base_offset
         entries, position, offset = self._trusted_index(segment, last_known_offset)
         if self.producers.end_offset < offset:
             replay([segment], self.producers, offset)
         file_size = segment.size
         segment.activate(entries)
+        if aborted is not None:
+            if last_known_offset is not None:
+                aborted.cut(offset)
+            segment.aborted, segment.has_aborted = aborted, bool(aborted.entries)
         if entries.timestamps:
             segment.max_timestamp = entries.timestamps[-1]
             segment.max_timestamp_offset = segment.base_offset + entries.time_offsets[-1]
         segment.bytes_since_index = 0
         self.end_offset = offset
         self._scan_segment(segment, position, offset, checksum=checksum, track=True)
+        if segment.aborted is not None:
+            segment.aborted.cut(self.end_offset)
         if segment.size > 0:
             first = self.folder.fs.pread(segment.log.fd, 61, 0)
             segment.first_timestamp = read_header(first).max_timestamp
@@ -325,4 +361,7 @@ class Opening:
         if header[2] > self.leader_epochs.latest:
             self.leader_epochs.assign(header[2], header[0])
         if self.end_offset > self.producers.end_offset:
-            replay_batch(self.producers, header, position, segment)
+            entry = replay_batch(self.producers, header, position, segment)
+            # After a clean shutdown the index holds it already, and the log was read for its producers only.
+            if entry is not None and (segment.aborted is None or segment.aborted.last_offset < entry.last_offset):
+                segment.add_aborted(entry)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from headrace.storage.open_transactions import CompletedTransaction, StartedTransaction
 from headrace.storage.producer_entry import ProducerEntry
 from headrace.storage.segment import Segment
 
@@ -36,6 +37,7 @@ class Reservation:
         "producer_id",
         "segment",
         "size",
+        "transaction",
     )
 
     def __init__(
@@ -62,6 +64,8 @@ class Reservation:
         self.abandoned = False
         self.producer_id = -1
         self.producer_before: ProducerEntry | None = None
+        # What the batch begins or ends, once it is committed.
+        self.transaction: StartedTransaction | CompletedTransaction | None = None
 
     def write(self) -> None:
         """Puts the bytes into the page cache. Safe in a writer thread: nobody else writes to these positions, and the

@@ -35,12 +35,13 @@ def offset_for_timestamp(log: Log, timestamp: int, upper_offset: int | None) -> 
         if segment.base_offset >= upper:
             break
         try:
-            if segment.largest_timestamp() < timestamp:
+            if segment.largest_timestamp() < timestamp and not segment.log.doomed:
                 continue
             found = _search_segment(segment, timestamp, start_offset, end)
         except FileNotFoundError as error:
             _check_gone(log, segment, error)
-            continue
+            # Its records may be in another segment now.
+            return offset_for_timestamp(log, timestamp, upper_offset)
         if found is not None:
             return found if found.offset < upper else None
     return None

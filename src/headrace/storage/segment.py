@@ -1,4 +1,4 @@
-"""One segment: a .log file with its offset and time index.
+"""One segment: a .log file with its offset, time and transaction index.
 
 Owns the files' names, the number of committed bytes and the largest timestamp. The active segment keeps its indexes in
 memory and its .log file open; a finished one opens its files when asked. It does not decide when to roll or what to
@@ -15,11 +15,12 @@ import threading
 from collections.abc import Callable
 
 from headrace.fs import Buffer
-from headrace.storage import files, index
+from headrace.storage import files, index, transaction_index
 from headrace.storage.batches import ReadAt
 from headrace.storage.config import LogConfig
 from headrace.storage.descriptors import Folder, StoredFile
 from headrace.storage.index import SegmentIndex
+from headrace.storage.transaction_index import AbortedTransaction, TransactionIndex
 
 MAX_RELATIVE_OFFSET = 2**31 - 1
 NO_TIMESTAMP = -1
@@ -28,17 +29,21 @@ UNKNOWN_TIMESTAMP = -2
 _Search = Callable[[index.ReadAt, int, int], int]
 
 _HANDLES = threading.Lock()
+_HANDLE_SLOTS = {files.OFFSET_INDEX: "_offset_file", files.TIME_INDEX: "_time_file", files.TXN_INDEX: "_txn_file"}
 
 
 class Segment:
     __slots__ = (
         "_offset_file",
         "_time_file",
+        "_txn_file",
+        "aborted",
         "base_offset",
         "bytes_since_index",
         "created_ms",
         "first_timestamp",
         "folder",
+        "has_aborted",
         "index",
         "log",
         "max_timestamp",
@@ -57,6 +62,10 @@ class Segment:
         self.index: SegmentIndex | None = None
         self._offset_file: StoredFile | None = None
         self._time_file: StoredFile | None = None
+        self._txn_file: StoredFile | None = None
+        # Whether a transaction was aborted in it, and their index while it is written to. Most segments have none.
+        self.has_aborted = False
+        self.aborted: TransactionIndex | None = None
         # The largest timestamp and the last offset of its batch; unknown until read from the time index.
         self.max_timestamp = UNKNOWN_TIMESTAMP
         self.max_timestamp_offset = base_offset
@@ -129,6 +138,34 @@ class Segment:
         if self.index is not None and self.max_timestamp >= 0:
             self.index.add_time(self.max_timestamp, self.max_timestamp_offset - self.base_offset)
 
+    def add_aborted(self, entry: AbortedTransaction) -> None:
+        """An abort marker is in the file. The flag last: a reader that sees it finds the entry."""
+        if self.aborted is None:
+            self.aborted = TransactionIndex()
+        self.aborted.add(entry)
+        self.has_aborted = True
+
+    def collect_aborted(
+        self, first_offset: int, upper_offset: int, *, nowait: bool = False
+    ) -> tuple[list[AbortedTransaction], bool]:
+        """Aborted transactions that overlap the range, and whether no later segment can have more of them."""
+        entries = self.aborted
+        if entries is not None:
+            return entries.collect(first_offset, upper_offset)
+        handle, size = self._index_file(files.TXN_INDEX), transaction_index.ENTRY_SIZE
+        fs, pool = self.folder.fs, self.folder.files
+        fd = pool.pin(handle)
+        try:
+            read = fs.preadv_nowait if nowait else fs.pread
+            return transaction_index.search(
+                lambda slot, count: transaction_index.decode(read(fd, count * size, slot * size)),
+                fs.fstat(fd).st_size // size,
+                first_offset,
+                upper_offset,
+            )
+        finally:
+            pool.unpin(handle)
+
     def write_indexes(self, *, sync: bool) -> None:
         """Brings the index files up to date with memory; what is in them already is not written again."""
         entries = self.index
@@ -142,6 +179,19 @@ class Segment:
         fresh = entries.time_bytes(max(written, 0))
         self._write_index(files.TIME_INDEX, fresh, written * index.TIME_ENTRY_SIZE, sync)
         entries.times_written = max(written, 0) + len(fresh) // index.TIME_ENTRY_SIZE
+        self.write_aborted(sync=sync)
+
+    def write_aborted(self, *, sync: bool) -> None:
+        """Brings the transaction index file up to date. There is none before the first abort."""
+        aborted = self.aborted
+        if aborted is None:
+            return
+        written = aborted.written
+        fresh = aborted.entries[max(written, 0) :]
+        self._write_index(
+            files.TXN_INDEX, transaction_index.encode(fresh), written * transaction_index.ENTRY_SIZE, sync
+        )
+        aborted.written = max(written, 0) + len(fresh)
 
     def _write_index(self, suffix: str, fresh: bytes, position: int, sync: bool) -> None:
         if not fresh and position >= 0:
@@ -164,6 +214,7 @@ class Segment:
     def deactivate(self) -> None:
         """Writing is over: indexes are read from their files from now on, and the .log file may be closed."""
         self.index = None
+        self.aborted = None
         self.folder.files.release(self.log)
 
     def position_for(self, offset: int, *, nowait: bool = False) -> int:
@@ -199,18 +250,20 @@ class Segment:
         finally:
             pool.unpin(handle)
 
+    def handle(self, suffix: str) -> StoredFile:
+        """One of the segment's files, by the end of its name."""
+        return self.log if suffix == files.LOG else self._index_file(suffix)
+
     def _index_file(self, suffix: str) -> StoredFile:
         """The handle of an index file, made when it is first read: by one of several readers, perhaps while the owner
         deletes the segment. `forget` dooms the log before it looks for handles, under the same lock."""
         with _HANDLES:
-            handle = self._offset_file if suffix == files.OFFSET_INDEX else self._time_file
+            slot = _HANDLE_SLOTS[suffix]
+            handle: StoredFile | None = getattr(self, slot)
             if handle is None:
                 handle = StoredFile(self.folder, files.file_name(self.base_offset, suffix))
                 handle.doomed = self.log.doomed
-                if suffix == files.OFFSET_INDEX:
-                    self._offset_file = handle
-                else:
-                    self._time_file = handle
+                setattr(self, slot, handle)
             return handle
 
     def largest_timestamp(self) -> int:
@@ -219,7 +272,12 @@ class Segment:
             self._load_max_timestamp()
         if self.max_timestamp >= 0:
             return self.max_timestamp
-        return self.folder.fs.stat(self.log.path).st_mtime_ns // 1_000_000
+        # Through the open file: its name may be changing.
+        fd = self.folder.files.pin(self.log)
+        try:
+            return self.folder.fs.fstat(fd).st_mtime_ns // 1_000_000
+        finally:
+            self.folder.files.unpin(self.log)
 
     def _load_max_timestamp(self) -> None:
         """From the last entry of the time index, which a finished segment ends with."""
@@ -250,7 +308,7 @@ class Segment:
         """No new readers; open files are closed when the last one is done."""
         self.folder.files.forget(self.log)
         with _HANDLES:
-            handles = (self._offset_file, self._time_file)
+            handles = (self._offset_file, self._time_file, self._txn_file)
         for file in handles:
             if file is not None:
                 self.folder.files.forget(file)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.storage import batches, files, index
+from headrace.storage import batches, files, index, transaction_index
 from headrace.storage.index import CorruptIndex, SegmentIndex
 from headrace.storage.rebuild import choose_snapshot, replay
 from headrace.storage.retention import delete_segments, rename_deleted
@@ -23,7 +23,7 @@ def truncate_to(log: Log, offset: int, now_ms: int) -> bool:
             log.leader_epochs.truncate_from_end(log.log_end_offset)
             return False
         kept = tuple(segment for segment in log.segments if segment.base_offset <= offset)
-        deleted = log.segments[len(kept) :]
+        _delete(log, kept, log.segments[len(kept) :], now_ms)
         if kept:
             _cut_segment(kept[-1], offset, now_ms)
         else:
@@ -35,10 +35,16 @@ def truncate_to(log: Log, offset: int, now_ms: int) -> bool:
         log.recovery_point = min(log.recovery_point, offset)
         log.leader_epochs.truncate_from_end(offset)
         log.replace_segments(kept, offset)
-        # At once: the next segment may get the name of one of these.
-        rename_deleted(log, delete_segments(log, deleted), now_ms)
         _reload_producers(log, offset)
         return True
+
+
+def _delete(log: Log, kept: tuple[Segment, ...], deleted: tuple[Segment, ...], now_ms: int) -> None:
+    """The last one first, and all of them before the cut: a crash on the way leaves a log without a gap."""
+    if kept:
+        log.keep_segments(kept)
+    # At once: the next segment may get the name of one of these.
+    rename_deleted(log, delete_segments(log, reversed(deleted)), now_ms)
 
 
 def _cut_segment(segment: Segment, offset: int, now_ms: int) -> None:
@@ -50,6 +56,7 @@ def _cut_segment(segment: Segment, offset: int, now_ms: int) -> None:
     if found is not None:
         segment.folder.fs.truncate(segment.log.fd, found.position)
         segment.size = found.position
+    _cut_aborted(segment, offset)
     entries.cut(offset - segment.base_offset)
     segment.max_timestamp, segment.max_timestamp_offset = NO_TIMESTAMP, segment.base_offset
     start = 0
@@ -67,6 +74,19 @@ def _cut_segment(segment: Segment, offset: int, now_ms: int) -> None:
     segment.bytes_since_index = segment.size - (entries.positions[-1] if entries.positions else 0)
     if segment.size == 0:
         segment.created_ms = now_ms
+
+
+def _cut_aborted(segment: Segment, offset: int) -> None:
+    """In the file at once: what follows the cut may soon have markers at the same offsets. But not before the log is cut,
+    for whose records it speaks: a start drops entries of markers that are not there, it does not look for missing ones."""
+    if not segment.has_aborted:
+        return
+    if segment.aborted is None:
+        name = files.file_name(segment.base_offset, files.TXN_INDEX)
+        data = segment.folder.fs.read_file(segment.folder.join(name))
+        segment.aborted = transaction_index.parse(data, segment.base_offset)
+    segment.aborted.cut(offset)
+    segment.write_aborted(sync=False)
 
 
 def _load_index(segment: Segment) -> SegmentIndex:

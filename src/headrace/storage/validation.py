@@ -12,6 +12,7 @@ from crc32c import crc32c
 from headrace.storage.batches import CRC_COVERS_FROM, HEADER_SIZE, MIN_BATCH_LENGTH, PREFIX_SIZE
 from headrace.storage.config import LogConfig
 from headrace.storage.errors import AppendError, RecordError
+from headrace.wire import control
 from headrace.wire.batch import BatchHeader, Record, decode_records, read_header
 from headrace.wire.errors import ErrorCode, WireError
 
@@ -70,6 +71,14 @@ def check_client_batch(header: BatchHeader, batch: memoryview, config: LogConfig
         ahead = max_timestamp - now_ms
         if ahead > config.message_timestamp_after_max_ms and not config.compact:
             raise _timestamps_out_of_range(batch, config, now_ms)
+
+
+def read_marker(batch: memoryview) -> control.Marker | None:
+    """What a control batch of a producer says; None for one that compaction has emptied."""
+    try:
+        return control.read_marker(batch)
+    except WireError as error:
+        raise _invalid(f"the transaction marker cannot be decoded: {error}") from error
 
 
 def _check_attributes(attributes: int, producer_id: int) -> None:

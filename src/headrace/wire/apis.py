@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from headrace.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
+from headrace.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 from headrace.wire.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
 from headrace.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -29,7 +31,9 @@ from headrace.wire.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
 )
+from headrace.wire.messages.describe_transactions import DescribeTransactionsRequest, DescribeTransactionsResponse
 from headrace.wire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
+from headrace.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 from headrace.wire.messages.fetch import FetchRequest, FetchResponse
 from headrace.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from headrace.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -47,6 +51,7 @@ from headrace.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
+from headrace.wire.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from headrace.wire.messages.metadata import MetadataRequest, MetadataResponse
 from headrace.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from headrace.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
@@ -54,6 +59,9 @@ from headrace.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchR
 from headrace.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
 from headrace.wire.messages.produce import ProduceRequest, ProduceResponse
 from headrace.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from headrace.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from headrace.wire.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
+from headrace.wire.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 from headrace.wire.schema import Message
 
 
@@ -100,6 +108,11 @@ _DECLARED = (
     declare(DeleteRecordsRequest, DeleteRecordsResponse),
     declare(InitProducerIdRequest, InitProducerIdResponse),
     declare(OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse),
+    declare(AddPartitionsToTxnRequest, AddPartitionsToTxnResponse),
+    declare(AddOffsetsToTxnRequest, AddOffsetsToTxnResponse),
+    declare(EndTxnRequest, EndTxnResponse),
+    declare(WriteTxnMarkersRequest, WriteTxnMarkersResponse),
+    declare(TxnOffsetCommitRequest, TxnOffsetCommitResponse),
     declare(DescribeConfigsRequest, DescribeConfigsResponse),
     declare(AlterConfigsRequest, AlterConfigsResponse),
     declare(AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse),
@@ -112,8 +125,11 @@ _DECLARED = (
     declare(ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse),
     declare(OffsetDeleteRequest, OffsetDeleteResponse),
     declare(DescribeQuorumRequest, DescribeQuorumResponse),
+    declare(UpdateFeaturesRequest, UpdateFeaturesResponse),
     declare(DescribeClusterRequest, DescribeClusterResponse),
     declare(DescribeProducersRequest, DescribeProducersResponse),
+    declare(DescribeTransactionsRequest, DescribeTransactionsResponse),
+    declare(ListTransactionsRequest, ListTransactionsResponse),
     declare(ListConfigResourcesRequest, ListConfigResourcesResponse),
     declare(DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse),
 )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from headrace.broker.api import (
+    add_offsets_to_txn,
+    add_partitions_to_txn,
     alter_configs,
     alter_partition_reassignments,
     alter_replica_log_dirs,
@@ -19,7 +21,9 @@ from headrace.broker.api import (
     describe_producers,
     describe_quorum,
     describe_topic_partitions,
+    describe_transactions,
     elect_leaders,
+    end_txn,
     fetch,
     find_coordinator,
     heartbeat,
@@ -31,6 +35,7 @@ from headrace.broker.api import (
     list_groups,
     list_offsets,
     list_partition_reassignments,
+    list_transactions,
     metadata,
     offset_commit,
     offset_delete,
@@ -38,6 +43,9 @@ from headrace.broker.api import (
     offset_for_leader_epoch,
     produce,
     sync_group,
+    txn_offset_commit,
+    update_features,
+    write_txn_markers,
 )
 
 HANDLERS = (
@@ -60,6 +68,11 @@ HANDLERS = (
     delete_records,
     init_producer_id,
     offset_for_leader_epoch,
+    add_partitions_to_txn,
+    add_offsets_to_txn,
+    end_txn,
+    write_txn_markers,
+    txn_offset_commit,
     describe_configs,
     alter_configs,
     alter_replica_log_dirs,
@@ -72,8 +85,11 @@ HANDLERS = (
     list_partition_reassignments,
     offset_delete,
     describe_quorum,
+    update_features,
     describe_cluster,
     describe_producers,
+    describe_transactions,
+    list_transactions,
     list_config_resources,
     describe_topic_partitions,
 )

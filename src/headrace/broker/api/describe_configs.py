@@ -1,7 +1,8 @@
 """DescribeConfigs (key 32): the configs of topics, brokers, groups, client-metrics subscriptions and loggers, with their sources.
 
 Behaviour: every setting is listed with the value in force, defaults too, or only the keys that are asked for. A broker is named by its
-id; an empty name asks for what is set for all brokers at once. Passwords have no value.
+id; an empty name asks for what is set for all brokers at once. Passwords have no value. A topic's `headrace.cleaning` is no config: who asks
+for it by name learns what retention and compaction are about to do.
 Versions: 1-4. Types and documentation from 3 on.
 Not implemented: nothing.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from headrace.broker import cleaning
 from headrace.broker.context import RequestContext
 from headrace.broker.loggers import check_node, logger_levels
 from headrace.replica.controller_error import Refused
@@ -64,6 +66,8 @@ def _result(
     else:
         keys = set(resource.configuration_keys or ())
         result.configs = [_entry(one, request) for one in described if not keys or one.name in keys]
+        if cleaning.NAME in keys and resource.resource_type == TOPIC_RESOURCE:
+            result.configs.append(_entry(cleaning.described(broker, resource.resource_name), request))
     return result
 
 

@@ -1,8 +1,7 @@
 """DescribeProducers (key 61): the idempotent producers that a partition remembers.
 
-Behaviour: one row per producer id with its epoch, last sequence and time.
+Behaviour: one row per producer id with its epoch, last sequence and time, and where its open transaction began.
 Versions: 0.
-Not implemented: open transactions, until there are transactions.
 """
 
 from __future__ import annotations

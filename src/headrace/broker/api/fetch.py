@@ -2,14 +2,17 @@
 
 Behaviour: answers with whole batches, beginning with the one that holds the offset. The first batch of a response is
 sent even if it is larger than the limits, so that a reader can always go on. A request that finds less than min_bytes
-waits until enough is appended or max_wait_ms has passed. What is not in the page cache is read by a thread.
+waits until enough is appended or max_wait_ms has passed. What is not in the page cache is read by a thread. read_committed
+readers get what lies below the last stable offset, with a list of the aborted transactions to leave out.
 Versions: 4-18; incremental sessions from 7, topic ids from 13.
-Not implemented: aborted transactions (none exist yet), reading from followers, tiered storage.
+Not implemented: reading from followers, tiered storage.
 """
 
 from __future__ import annotations
 
 import asyncio
+import struct
+from bisect import bisect_right
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +22,7 @@ from headrace.broker.fetch_sessions import Followed, Wanted
 from headrace.storage.errors import LogError, OffsetOutOfRange
 from headrace.wire.errors import ErrorCode
 from headrace.wire.messages.fetch import (
+    AbortedTransaction,
     EpochEndOffset,
     FetchableTopicResponse,
     FetchPartition,
@@ -30,12 +34,17 @@ from headrace.wire.messages.fetch import (
 if TYPE_CHECKING:
     from headrace.broker.server import Broker
     from headrace.replica.partition import Partition
+    from headrace.storage.log import Log
 
 REQUEST = FetchRequest
 TOPIC_IDS = 13
 READ_COMMITTED = 1
 NO_EPOCH = -1
 MAX_WAIT_MS = 2**31 - 1
+UNKNOWN_GROWTH = 2**31
+_OFFSET_AND_LENGTH = struct.Struct(">qi")
+_LAST_DELTA = struct.Struct(">i")
+_LAST_DELTA_AT = 23
 LOCAL_RESPONSE_BYTES = 512 * 1024
 """What a client on this machine gets at once: measured faster than longer answers. Over a real network those save round trips, so
 there the request's own limits are all (docs/decisions/0004)."""
@@ -70,8 +79,10 @@ class Reading:
         "conclusive",
         "grown",
         "limit",
+        "over",
         "request",
         "size",
+        "stable",
         "turn",
         "wakeup",
         "wanted",
@@ -90,6 +101,10 @@ class Reading:
         self.conclusive = False
         """Something must be told now, however little was read: an error."""
         self.grown = 0
+        self.stable: dict[Partition, int] | None = None
+        """For read_committed: the last stable offsets beyond which there would be news."""
+        self.over = False
+        """Waiting has come to its end, by time or because the broker stops."""
         self.wakeup: asyncio.Future[None] | None = None
 
     def shorten(self) -> None:
@@ -106,7 +121,21 @@ class Reading:
                 self.turn = next(TURNS) % len(partitions)
 
     def enough(self) -> bool:
-        return self.conclusive or self.size >= self.request.min_bytes or not self.wanted.partitions
+        if self.conclusive or self.size >= self.request.min_bytes or not self.wanted.partitions:
+            return True
+        return self.size > 0 and self._ends_with_a_segment()
+
+    def _ends_with_a_segment(self) -> bool:
+        """Whether there is more in a later segment: reading stops at the end of one, so that waiting would bring nothing."""
+        committed = self.request.isolation_level == READ_COMMITTED
+        for followed, data in self.answers:
+            partition = self._partition(followed)
+            if data.records and partition is not None:
+                last = (data.last_stable_offset if committed else data.high_watermark) - 1
+                bases = partition.log.view.bases
+                if bisect_right(bases, followed.fetch.fetch_offset) != bisect_right(bases, last):
+                    return True
+        return False
 
     def read(self, nowait: bool) -> None:
         """Read every partition within the limits. Raises BlockingIOError if a disk would have to be waited for."""
@@ -180,34 +209,71 @@ class Reading:
     async def wait(self) -> FetchResponse:
         """Long poll: until the partitions have grown by min_bytes, or the time is over."""
         loop = asyncio.get_running_loop()
-        self.wakeup = loop.create_future()
-        self.grown = self.size
         partitions = self._partitions()
         for partition in partitions:
             partition.waiters.add(self)
-        timer = loop.call_later(min(self.request.max_wait_ms, MAX_WAIT_MS) / 1000, self._wake)
+        timer = loop.call_later(min(self.request.max_wait_ms, MAX_WAIT_MS) / 1000, self.stop_waiting)
         self.broker.long_polls.add(self)
         try:
-            await self.wakeup
+            await self._grow(partitions)
+            # What an open transaction adds is nothing to a read_committed reader, and its end may bring too little.
+            while self.stable is not None and not self.over and not self.enough():
+                await self._grow(partitions)
         finally:
             timer.cancel()
             self.broker.long_polls.discard(self)
             for partition in partitions:
                 partition.waiters.discard(self)
+        return self.response()
+
+    async def _grow(self, partitions: list[Partition]) -> None:
+        """Wait for news, and read."""
+        while self._missed() and not self.over:
+            await self._read_again()
+            if self.enough():
+                return
+        self.wakeup = asyncio.get_running_loop().create_future()
+        if self.stable is None:
+            self.grown = self.size
+        if self.request.isolation_level == READ_COMMITTED:
+            self.stable = {partition: partition.last_stable_offset for partition in partitions}
+            if any(stable != partition.high_watermark for partition, stable in self.stable.items()):
+                self.grown = UNKNOWN_GROWTH  # what waits for the end of a transaction, however much that is
+        if not self.over:
+            await self.wakeup
+        await self._read_again()
+
+    async def _read_again(self) -> None:
         try:
             self.read(nowait=True)
         except BlockingIOError:
             await self.broker.run_reader(self.read, False)
-        return self.response()
 
-    def on_growth(self, size: int) -> None:
+    def _missed(self) -> bool:
+        """Whether a partition has more than when it was read: nobody told while a thread read, or before this task began."""
+        committed = self.request.isolation_level == READ_COMMITTED
+        for followed, data in self.answers:
+            partition = self._partition(followed)
+            if partition is None or partition.offline:
+                return True
+            if committed:
+                if partition.last_stable_offset != data.last_stable_offset:
+                    return True
+            elif partition.high_watermark != data.high_watermark:
+                return True
+        return False
+
+    def on_growth(self, partition: Partition, size: int) -> None:
         """A partition has more. Waking a task takes a turn of the loop, which lets more arrive meanwhile."""
         self.grown += size
         if self.grown >= self.request.min_bytes:
-            self._wake()
+            stable = self.stable
+            if stable is None or size >= UNKNOWN_GROWTH or partition.last_stable_offset != stable.get(partition):
+                self._wake()
 
     def stop_waiting(self) -> None:
-        """The broker shuts down: answer with what there is."""
+        """The time is over, or the broker shuts down: answer with what there is."""
+        self.over = True
         self._wake()
 
     def _wake(self) -> None:
@@ -215,13 +281,13 @@ class Reading:
             self.wakeup.set_result(None)
 
     def _partitions(self) -> list[Partition]:
+        found = (self._partition(followed) for followed in self.wanted.partitions)
+        return [partition for partition in found if partition is not None]
+
+    def _partition(self, followed: Followed) -> Partition | None:
         topics = self.broker.replicas.topics_by_id if self.by_id else self.broker.replicas.topics
-        found = []
-        for followed in self.wanted.partitions:
-            partition = topics.get(followed.key[0], {}).get(followed.key[1])
-            if partition is not None:
-                found.append(partition)
-        return found
+        topic, index = followed.key
+        return topics[topic].get(index) if topic in topics else None
 
     def _unknown(self, index: int, unknown_topic: bool) -> PartitionData:
         unknown_id = self.by_id and unknown_topic
@@ -251,6 +317,7 @@ def _read(
     upper = stable if committed else high_watermark
     offset = fetch.fetch_offset
     records: Any = b""
+    aborted: list[AbortedTransaction] | None = [] if committed else None
     if offset != upper:
         limit = min(room, fetch.partition_max_bytes)
         if offset < log.log_start_offset or offset > log.log_end_offset:
@@ -258,6 +325,8 @@ def _read(
         if offset < upper and (limit > 0 or first):
             try:
                 records = log.read(offset, limit, upper_offset=upper, min_one_batch=first, nowait=nowait).data
+                if committed and records:
+                    aborted = _aborted(log, offset, records, nowait)
             except OffsetOutOfRange:
                 return _failed(partition, ErrorCode.OFFSET_OUT_OF_RANGE)
     return PartitionData(
@@ -265,9 +334,30 @@ def _read(
         high_watermark=high_watermark,
         last_stable_offset=stable,
         log_start_offset=log.log_start_offset,
-        aborted_transactions=[] if committed else None,
+        aborted_transactions=aborted,
         records=records,
     )
+
+
+def _aborted(log: Log, offset: int, records: memoryview, nowait: bool) -> list[AbortedTransaction]:
+    """Those that have records among these. Most logs have none, and then nobody looks at the batches."""
+    if not any(segment.has_aborted for segment in log.segments):
+        return []
+    return [
+        AbortedTransaction(producer_id=producer_id, first_offset=first_offset)
+        for producer_id, first_offset in log.aborted_transactions(offset, _end_offset(records), nowait=nowait)
+    ]
+
+
+def _end_offset(records: memoryview) -> int:
+    """The offset behind the last of these batches."""
+    position, size = 0, len(records)
+    while True:
+        base_offset, length = _OFFSET_AND_LENGTH.unpack_from(records, position)
+        following = position + _OFFSET_AND_LENGTH.size + length
+        if following >= size:
+            return int(base_offset + _LAST_DELTA.unpack_from(records, position + _LAST_DELTA_AT)[0] + 1)
+        position = following
 
 
 def _failed(partition: Partition, code: ErrorCode) -> PartitionData:

@@ -2,8 +2,8 @@
 
 Behaviour: what was never committed, also for a group that does not exist, is offset -1 without an error. No topics (null)
 asks for all that the group has.
-Versions: 1-10; 2 can ask for all topics and has an error of its own, 7 can require stable offsets (which all are, without
-transactions), 8 asks for several groups, 10 names topics by id.
+Versions: 1-10; 2 can ask for all topics and has an error of its own, 7 can require stable offsets (a partition that an open
+transaction has an offset for is UNSTABLE_OFFSET_COMMIT), 8 asks for several groups, 10 names topics by id.
 Not implemented: member epochs (version 9), which concern groups of the newer protocol only.
 """
 
@@ -38,7 +38,9 @@ TOPIC_IDS_FROM = 10
 
 def handle(broker: Broker, request: OffsetFetchRequest, context: RequestContext) -> OffsetFetchResponse:
     if context.api_version >= SEVERAL_GROUPS_FROM:
-        return OffsetFetchResponse(groups=[_fetch(broker, group, context.api_version) for group in request.groups])
+        stable = request.require_stable
+        groups = [_fetch(broker, group, context.api_version, stable) for group in request.groups]
+        return OffsetFetchResponse(groups=groups)
     topics = None
     if request.topics is not None:
         topics = [
@@ -46,17 +48,19 @@ def handle(broker: Broker, request: OffsetFetchRequest, context: RequestContext)
             for topic in request.topics
         ]
     group = OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)
-    return _as_single(_fetch(broker, group, context.api_version))
+    return _as_single(_fetch(broker, group, context.api_version, request.require_stable))
 
 
-def _fetch(broker: Broker, group: OffsetFetchRequestGroup, api_version: int) -> OffsetFetchResponseGroup:
+def _fetch(
+    broker: Broker, group: OffsetFetchRequestGroup, api_version: int, require_stable: bool
+) -> OffsetFetchResponseGroup:
     shard = broker.groups.shard(group.group_id)
     if isinstance(shard, ErrorCode):
         return _refuse_group(group, shard, api_version)
     if api_version < TOPIC_IDS_FROM:
-        return shard.groups.fetch_offsets(group)
+        return shard.groups.fetch_offsets(group, require_stable)
     unknown = _take_out_unknown_ids(broker, group)
-    response = shard.groups.fetch_offsets(group)
+    response = shard.groups.fetch_offsets(group, require_stable)
     response.topics = [topic for topic in response.topics if _has_id(broker, topic)] + unknown
     return response
 

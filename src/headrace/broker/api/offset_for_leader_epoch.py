@@ -61,8 +61,12 @@ def _end_offset(broker: Broker, topic: str, part: OffsetForLeaderPartition) -> E
 def end_offset(partition: Partition, epoch: int) -> tuple[int, int]:
     """Where `epoch` ends. The leader's own epoch begins when it becomes the leader, not with its first batch."""
     log = partition.log
-    if epoch == partition.leader_epoch or (
-        log.leader_epochs.latest == NO_EPOCH and NO_EPOCH != epoch < partition.leader_epoch
-    ):
-        return epoch, log.log_end_offset
+    latest, end = log.leader_epochs.latest, log.log_end_offset
+    if epoch == partition.leader_epoch:
+        return epoch, end
+    if NO_EPOCH != epoch < partition.leader_epoch and latest == NO_EPOCH:
+        return epoch, end
+    if latest < epoch < partition.leader_epoch:
+        # Nothing was written since the leader's epoch began, so the last one that was written in ends here.
+        return latest, end
     return log.end_offset_for_epoch(epoch)

@@ -2,9 +2,10 @@
 
 Behaviour: each partition of a request carries exactly one batch, which is checked by its header and CRC and stored as
 sent. acks=0 gets no response; an error then closes the connection, the only way to tell. With one replica acks=1 and
-acks=all are the same moment: the batch is in the page cache (or on disk, where flush.messages asks for it).
-Versions: 3-13; 0-2 are advertised and refused (see the declaration); 13 names topics by id.
-Not implemented: transactional batches (they need the transaction coordinator).
+acks=all are the same moment: the batch is in the page cache (or on disk, where flush.messages asks for it). The first
+batch of a transaction in a partition waits for the transaction coordinator (`broker/transactional_batches.py`).
+Versions: 3-13; 0-2 are advertised and refused (see the declaration); 12 adds partitions to transactions by writing to
+them; 13 names topics by id.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from headrace.broker.context import RequestContext
+from headrace.broker.transactional_batches import TransactionalBatches, Unverified
 from headrace.storage.errors import AppendError
 from headrace.storage.log import Appended
 from headrace.storage.validation import NotOneBatch
@@ -52,7 +54,33 @@ def handle(broker: Broker, request: ProduceRequest, context: RequestContext) -> 
     if not -1 <= acks <= 1:
         return _refuse_all(request, ErrorCode.INVALID_REQUIRED_ACKS)
     if request.transactional_id is not None:
-        return _refuse_all(request, ErrorCode.UNSUPPORTED_VERSION)
+        return _produce_in_transaction(broker, request, context)
+    return _append_all(broker, request, context, None)
+
+
+def _produce_in_transaction(
+    broker: Broker, request: ProduceRequest, context: RequestContext
+) -> ProduceResponse | asyncio.Future | None:
+    batches = TransactionalBatches(broker, request, context.api_version)
+    error = batches.find(request)
+    if error is not ErrorCode.NONE:
+        return _refuse_all(request, error)
+    verified = batches.verify()
+    if verified is None:
+        return _append_all(broker, request, context, batches)
+
+    async def when_verified() -> ProduceResponse | None:
+        await verified
+        answer = _append_all(broker, request, context, batches)
+        return await answer if isinstance(answer, asyncio.Future) else answer
+
+    return asyncio.ensure_future(when_verified())
+
+
+def _append_all(
+    broker: Broker, request: ProduceRequest, context: RequestContext, batches: TransactionalBatches | None
+) -> ProduceResponse | asyncio.Future | None:
+    acks = request.acks
     by_id = context.api_version >= TOPIC_IDS
     topics = broker.replicas.topics_by_id if by_id else broker.replicas.topics
     now_ms = broker.clock.now_ms()
@@ -68,7 +96,7 @@ def handle(broker: Broker, request: ProduceRequest, context: RequestContext) -> 
             if partition is None:
                 answer = _unknown(data.index, by_id and partitions is None)
             else:
-                answer = _append(partition, data, now_ms, meters, context.api_version)
+                answer = _append(partition, data, now_ms, meters, context.api_version, batches)
             if isinstance(answer, asyncio.Future):
                 waiting.append(answer)
             elif answer.error_code:
@@ -92,7 +120,12 @@ class UnreportableError(Exception):
 
 
 def _append(
-    partition: Partition, data: PartitionProduceData, now_ms: int, meters, version: int
+    partition: Partition,
+    data: PartitionProduceData,
+    now_ms: int,
+    meters,
+    version: int,
+    batches: TransactionalBatches | None,
 ) -> PartitionProduceResponse | asyncio.Future[PartitionProduceResponse]:
     records = data.records
     if records is None:
@@ -101,8 +134,11 @@ def _append(
         if len(records) > ATTRIBUTES_AT:
             attributes = records[ATTRIBUTES_AT]
             if attributes & TRANSACTIONAL or version < ZSTD_FROM:
-                _check_attributes(attributes, version)
-        appended = partition.append(records, now_ms)
+                _check_attributes(attributes, version, batches is not None)
+        if batches is None:
+            appended = partition.append(records, now_ms)
+        else:
+            appended = batches.append(partition, records, now_ms)
     except AppendError as error:
         meters.failed_produce_requests += 1
         return _error(data.index, error, partition)
@@ -112,8 +148,8 @@ def _append(
     return asyncio.ensure_future(_append_later(partition, data.index, appended))
 
 
-def _check_attributes(attributes: int, version: int) -> None:
-    if attributes & TRANSACTIONAL:
+def _check_attributes(attributes: int, version: int, has_id: bool) -> None:
+    if attributes & TRANSACTIONAL and not has_id:
         # Nobody could end the transaction: readers of committed records would wait for ever.
         raise AppendError(
             ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "a transactional record batch needs a transactional id"
@@ -155,7 +191,7 @@ def _success(index: int, appended: Appended) -> PartitionProduceResponse:
 
 
 def _error(index: int, error: AppendError, partition: Partition) -> PartitionProduceResponse:
-    without = error.error_code in WITHOUT_LOG_START or isinstance(error, NotOneBatch)
+    without = error.error_code in WITHOUT_LOG_START or isinstance(error, (NotOneBatch, Unverified))
     return PartitionProduceResponse(
         index=index,
         error_code=error.error_code,

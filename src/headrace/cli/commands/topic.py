@@ -113,7 +113,8 @@ def list_topics(
     examples=("headrace topic describe orders", "headrace topic describe orders --json"),
 )
 def describe(cluster: Cluster, topics: Names, as_json: Json = False) -> None:
-    """Show partitions, offsets, size and settings of topics."""
+    """Show partitions, offsets, size and settings of topics, and what cleaning does to their old records."""
+    from headrace.cli.cleaning_view import cleaning
     from headrace.cli.settings_view import topic_settings
 
     found = {name: cluster.topic(name) for name in topics}
@@ -121,7 +122,11 @@ def describe(cluster: Cluster, topics: Names, as_json: Json = False) -> None:
         ranges = _ranges(cluster, found)
         sizes = _sizes(cluster)
         settings = {name: topic_settings(cluster, name) for name in topics}
-    documents = [_description(name, found[name], ranges, sizes, settings[name]) for name in topics]
+        cleanings = {name: cleaning(cluster, name, settings[name]) for name in topics}
+    documents = [
+        {**_description(name, found[name], ranges, sizes, settings[name]), "cleaning": cleanings[name]}
+        for name in topics
+    ]
     if as_json:
         print_json(documents)
         return
@@ -183,6 +188,17 @@ def _print_description(document: dict[str, Any]) -> None:
             for p in partitions
         ],
     )
+    _print_cleaning(document["cleaning"])
+
+
+def _print_cleaning(document: dict[str, Any]) -> None:
+    from headrace.cli import cleaning_view
+
+    out = console()
+    for rule in cleaning_view.rules(document):
+        out.print(f"  {rule}", markup=False)
+    if progress := cleaning_view.table(document):
+        print_table(*progress)
 
 
 @command(
@@ -269,14 +285,14 @@ def delete(
         say(f"Deleted topic {name}" if name in wanted else f"There is no topic {name}")
 
 
-def confirm(question: str, yes: bool) -> None:
+def confirm(question: str, yes: bool, deed: str = "This deletes data") -> None:
     """Ask on a terminal; elsewhere nobody can answer, so insist on --yes."""
     if yes:
         return
     if not sys.stdin.isatty():
-        raise UsageMistake("This deletes data and nobody is here to confirm it", "Pass --yes")
+        raise UsageMistake(f"{deed} and nobody is here to confirm it", "Pass --yes")
     if not typer.confirm(question, err=True):
-        raise CliError("Nothing was deleted")
+        raise CliError("Nothing was done")
 
 
 def _ranges(cluster: Cluster, topics: dict[str, Any]) -> dict[tuple[str, int], tuple[int, int]]:

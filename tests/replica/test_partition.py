@@ -1,0 +1,103 @@
+"""The last stable offset of a partition: what is decided, and no more than what the high watermark lets readers see."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from headrace.replica.partition import Partition
+from headrace.replica.writer import DirectoryWriter
+from headrace.storage.config import LogConfig
+from headrace.storage.log import Appended, Log
+from headrace.wire.control import encode_marker
+from tests.storage.builders import NOW, batch, idempotent, new_log
+
+Scenario = Callable[[Partition, "HeldDirectory"], Awaitable[None]]
+
+
+class HeldDirectory:
+    """A directory whose flushes end when the test says so."""
+
+    def __init__(self) -> None:
+        self.writer = DirectoryWriter("test", asyncio.get_running_loop())
+        self.flushes: list[tuple[Log, asyncio.Future[None]]] = []
+
+    def fail(self, error: OSError) -> None:
+        raise error
+
+    def flush(self, log: Log) -> asyncio.Future[None]:
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.flushes.append((log, future))
+        return future
+
+    def finish_flush(self) -> None:
+        log, future = self.flushes.pop(0)
+        log.flush(NOW)
+        future.set_result(None)
+
+
+def run(path: Path, scenario: Scenario, config: LogConfig | None = None) -> None:
+    async def main() -> None:
+        directory = HeldDirectory()
+        partition = Partition(new_log(path / "t-0", config), leader_epoch=0, directory=directory)
+        try:
+            await scenario(partition, directory)
+        finally:
+            directory.writer.close()
+            partition.log.drop()
+
+    asyncio.run(main())
+
+
+def write(partition: Partition, sequence: int) -> Appended | asyncio.Future[Appended]:
+    return partition.append(idempotent(sequence, is_transactional=True), NOW)
+
+
+def abort(partition: Partition) -> Appended | asyncio.Future[Appended]:
+    return partition.append(memoryview(encode_marker(7, 1, False, 0, NOW)), NOW, "coordinator", transaction_version=2)
+
+
+def test_readers_of_committed_records_stop_at_an_open_transaction(tmp_path: Path) -> None:
+    async def scenario(partition: Partition, _: HeldDirectory) -> None:
+        partition.append(batch(2), NOW)
+        write(partition, 0)
+        partition.append(batch(2), NOW)
+        assert (partition.last_stable_offset, partition.high_watermark) == (2, 5)
+        abort(partition)
+        assert (partition.last_stable_offset, partition.high_watermark) == (6, 6)
+
+    run(tmp_path, scenario)
+
+
+def test_a_marker_that_awaits_a_flush_is_not_seen_yet(tmp_path: Path) -> None:
+    async def scenario(partition: Partition, directory: HeldDirectory) -> None:
+        write(partition, 0)
+        write(partition, 1)
+        assert partition.high_watermark == 2
+        appended = abort(partition)
+        assert isinstance(appended, asyncio.Future)
+        # The transaction is decided in the log; its records lie below the high watermark and the marker above it.
+        assert partition.log.last_stable_offset == 3
+        assert (partition.last_stable_offset, partition.high_watermark) == (0, 2)
+        directory.finish_flush()
+        assert (await appended).first_offset == 2
+        assert (partition.last_stable_offset, partition.high_watermark) == (3, 3)
+
+    run(tmp_path, scenario, LogConfig(flush_messages=3))
+
+
+def test_a_marker_on_its_way_to_a_slow_disk_is_not_seen_yet(tmp_path: Path) -> None:
+    async def scenario(partition: Partition, directory: HeldDirectory) -> None:
+        write(partition, 0)
+        directory.writer.note_slow()
+        appended = abort(partition)
+        behind = partition.append(idempotent(0, epoch=1, is_transactional=True), NOW)
+        assert isinstance(appended, asyncio.Future) and isinstance(behind, asyncio.Future)
+        assert (partition.last_stable_offset, partition.high_watermark) == (0, 1)
+        assert partition.log.aborted_transactions(0, 10) == []
+        await asyncio.gather(appended, behind)
+        assert (partition.last_stable_offset, partition.high_watermark) == (2, 3)
+        assert partition.log.aborted_transactions(0, 10) == [(7, 0)]
+
+    run(tmp_path, scenario)
