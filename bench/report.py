@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import statistics
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -114,6 +115,9 @@ def machine() -> dict[str, object]:
         "cpu": model[0].partition(": ")[2] if model else platform.machine(),
         "memory_gb": round(int(memory.split()[1]) / 1e6),
         "kernel": platform.release(),
+        "commit": subprocess.run(
+            ["git", "rev-parse", "--short", "HEAD"], cwd=PROJECT, capture_output=True, text=True
+        ).stdout.strip(),
         "python": platform.python_version(),
         "apache_kafka": KAFKA_VERSION,
         "librdkafka": LIBRDKAFKA_VERSION,
@@ -126,7 +130,8 @@ def page(cases: list[Case], results: Results) -> str:
     lines = [
         head,
         f"Measured on {facts['cores']} cores ({facts['cpu']}), {facts['memory_gb']} GB, client on the same cores; "
-        f"Python {facts['python']}, librdkafka {facts['librdkafka']}, Apache Kafka {facts['apache_kafka']} with 1 GB of heap.\n",
+        f"Python {facts['python']}, librdkafka {facts['librdkafka']}, Apache Kafka {facts['apache_kafka']} with 1 GB of heap; "
+        f"commit {facts['commit']}.\n",
         "![Headrace compared with Apache Kafka](images/bench.png)\n",
         "| case | measured | Headrace | Apache Kafka | unit | ratio | goal | |",
         "|---|---|---:|---:|---|---:|---:|---|",
