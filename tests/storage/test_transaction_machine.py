@@ -121,6 +121,14 @@ class TransactionMachine(RuleBasedStateMachine):
             shutil.rmtree(self.path)
             self._begin()
 
+    @rule(seed=st.integers(0, 1000), steps=st.lists(STEPS, min_size=4, max_size=12), size=st.integers(1, 60))
+    def crash_again(self, seed: int, steps: list[tuple[str, int]], size: int) -> None:
+        """Files that the first crash left ahead of the log are still there when others lie at the same offsets."""
+        self.write(steps, size, 99)
+        self.lose_power(seed, b"")
+        self.write(steps[1:], size, 99)
+        self.kill()
+
     @rule(where=st.floats(0, 1))
     def damage_an_index(self, where: float) -> None:
         """An entry that cannot be one is noticed, and the index made anew from the log."""
