@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -23,6 +24,9 @@ skipped_peers = pytest.StashKey[dict[str, list[str]]]()
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[skipped_peers] = {}
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # Started in the background of a shell; the programs that tests interrupt would inherit it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
