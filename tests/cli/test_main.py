@@ -149,3 +149,15 @@ def test_errors_read_as_sentences() -> None:
     assert CliError("It\nbroke.").line() == "It broke."
     assert did_you_mean("ordrs", ["orders", "x"]) == "Did you mean 'orders'?"
     assert did_you_mean("zzz", ["orders"]) == ""
+
+
+@pytest.mark.parametrize(
+    ("message", "next_step", "line"),
+    [
+        ("Which one?", "Name it", "Which one? Name it"),
+        ("It is gone", "Make it", "It is gone. Make it"),
+        ("It is gone.", "", "It is gone."),
+    ],
+)
+def test_an_error_is_one_line_of_whole_sentences(message: str, next_step: str, line: str) -> None:
+    assert CliError(message, next_step).line() == line

@@ -25,7 +25,8 @@ class CliError(Exception):
 
     def line(self) -> str:
         first = " ".join(self.message.split()).rstrip(".")
-        return f"{first}. {self.next_step}" if self.next_step else f"{first}."
+        ended = first if first.endswith("?") else f"{first}."
+        return f"{ended} {self.next_step}" if self.next_step else ended
 
 
 class ReaderGone(Exception):
