@@ -75,13 +75,18 @@ def subscription(*topics: str, version: int = 1) -> bytes:
 
 
 class Driver:
-    """`log` holds what was appended, as bytes; `fail_with` makes appends fail; `hold` keeps them under way."""
+    """`log` holds what was appended, as bytes; `fail_with` makes appends fail; `hold` keeps them under way.
+
+    As in a partition, an append is either refused before it begins (`refuse_with`), whatever else is under way, or it
+    fails with everything behind it, because a log takes nothing more after a write that failed.
+    """
 
     def __init__(self, **config: int) -> None:
         self.config = GroupConfig(**config)
         self.now_ms = START_MS
         self.log: list[tuple[bytes, bytes | None] | tuple[bytes, bytes | None, int] | Marker] = []
         self.fail_with: ErrorCode | None = None
+        self.refuse_with: ErrorCode | None = None
         self.hold = False
         self.held: list[Result | Marker] = []
         self._ids = itertools.count(1)
@@ -95,7 +100,9 @@ class Driver:
 
     def _carry_out(self, result: Result) -> None:
         self._send(result.completions)
-        if result.records and self.hold:
+        if result.records and self.refuse_with is not None:
+            self._send(self.coordinator.settle(result, self.refuse_with, self.now_ms))
+        elif result.records and self.hold:
             self.held.append(result)
         else:
             self._append(result)

@@ -117,10 +117,7 @@ class ModelDriver(Driver):
                 if isinstance(record.value, OffsetCommitValue) and record.value.topic_id not in ids:
                     others.add((record.key.group, record.key.topic, record.key.partition))
         self._then(result, lambda: self.offsets.delete(lambda key, put: key[1] == name and key not in others))
-        if self.hold:
-            self.held.append(result)
-        else:
-            self._carry_out(result)
+        self._carry_out(result)
 
     def advance(self, ms: int) -> None:
         end = self.now_ms + ms
@@ -143,14 +140,16 @@ class ModelDriver(Driver):
         self.read_log()
 
     def release_some(self, count: int) -> None:
-        """The oldest appends under way come to their end, the others wait on."""
+        """The oldest appends under way come to their end, the others wait on, unless it is a bad end for all."""
+        if self.fail_with is not None:
+            count = len(self.held)
         first, self.held = self.held[:count], self.held[count:]
         for result in first:
             self._append(result)
 
     def crash(self, written: int) -> None:
         """Lose everything but the log, which got some of what was under way. Nobody hears of that."""
-        self.fail_with = None
+        self.fail_with = self.refuse_with = None
         self.release_some(written)
         self.held, self.hold = [], False
         self.waiting.clear()
@@ -185,11 +184,8 @@ class ModelDriver(Driver):
             return
         assert value.leader in [each.member_id for each in value.members]
         if before is not None and before.members and before.generation == value.generation:
-            kept = _by_identity(value) == _by_identity(before)
-            # Only a group that was founded anew, because the old one could not be stored, has a generation again.
-            assert kept or len(self._foundings_of(group_id)) > 1, "one generation, two assignments"
-            if kept:
-                return
+            assert _by_identity(value) == _by_identity(before), "one generation, two assignments"
+            return
         brought = [
             given for founding in self._foundings_of(group_id) for given in founding.assigned.get(value.generation, [])
         ]

@@ -231,6 +231,7 @@ class GroupMachine(RuleBasedStateMachine):
     @rule(group=GROUPS, who=st.sets(WHO, min_size=1, max_size=3), rounds=st.sampled_from([6, 6, 110]))
     def everybody_behaves(self, group: str, who: set[int], rounds: int) -> None:
         """Some consumers do all that they should, all others are silent: soon those are the group, and stay it."""
+        self.refuse(None)
         self.release(100, None)
         if {3, 4} <= who:
             who = who - {4}
@@ -360,6 +361,12 @@ class GroupMachine(RuleBasedStateMachine):
         self.compared = -1
         self.listen()
 
+    @rule(error=ERRORS)
+    def refuse(self, error: ErrorCode | None) -> None:
+        """From now on the log takes nothing (or everything again); what is under way goes on."""
+        self.has_failed |= error is not None
+        self.d.refuse_with = error
+
     @rule(written=st.sampled_from([0, 0, 1, 2, 100]))
     def crash(self, written: int) -> None:
         self.d.crash(written)
@@ -457,7 +464,7 @@ class GroupMachine(RuleBasedStateMachine):
         """Nobody waits for ever: with all clients silent, time alone answers every request, and then clears away all."""
         if sys.exception() is not None:
             return
-        self.d.fail_with = None
+        self.d.fail_with = self.d.refuse_with = None
         self.d.release()
         self.d.advance(ALL_TIMEOUTS_MS)
         assert not self.d.waiting, "somebody waits for ever"

@@ -149,25 +149,6 @@ def test_nobody_joins_a_group_that_is_expiring() -> None:
     assert "g" not in d.coordinator.groups
 
 
-def test_an_assignment_that_outlives_its_group_brings_no_members_that_stay_for_ever() -> None:
-    d = Driver()
-    d.hold = True
-    first = d.join(version=3)
-    d.advance(9_000)
-    member = first.response.member_id
-    d.sync(member, 1, {member: b"M"})
-    founding, assignment = d.held
-    d.held = [founding]
-    d.fail_with = ErrorCode.NOT_ENOUGH_REPLICAS
-    d.release()
-    assert "g" not in d.coordinator.groups
-    d.fail_with, d.held = None, [assignment]
-    d.release()
-    assert d.group().members
-    d.advance(60_000)
-    assert not d.group().members
-
-
 def test_a_deleted_topic_takes_commits_under_way_with_it() -> None:
     d = Driver()
     d.hold = True
@@ -199,41 +180,49 @@ def test_an_old_offset_does_not_expire_over_a_new_one_under_way() -> None:
     assert d.committed() == 2
 
 
-def test_a_group_that_was_founded_anew_does_not_take_the_assignment_of_the_old_one() -> None:
+def test_a_group_that_could_not_be_founded_goes_with_all_that_was_under_way() -> None:
     d = Driver()
     d.hold = True
     first = d.join(version=3)
     d.advance(9_000)
-    old = first.response.member_id
-    d.sync(old, 1, {old: b"old"})
-    (founding, assignment), d.held = d.held, []
-    d.fail_with = ErrorCode.NOT_ENOUGH_REPLICAS
-    d._append(founding)
-    d.fail_with, d.hold = None, False
-    second = d.join(version=3)
-    d.advance(9_000)
-    new = second.response.member_id
-    d._append(assignment)
-    assert d.group().state is GroupState.COMPLETING_REBALANCE
-    assert d.sync(new, 1, {new: b"new"}).response.assignment == b"new"
+    member = first.response.member_id
+    synced = d.sync(member, 1, {member: b"M"})
+    d.fail_with = ErrorCode.KAFKA_STORAGE_ERROR
+    d.release()
+    assert synced.error is ErrorCode.NOT_COORDINATOR and "g" not in d.coordinator.groups
+    d.fail_with = None
+    assert d.stable()
 
 
-def test_a_group_that_was_founded_anew_gives_way_to_later_generations_of_the_old_one() -> None:
+def test_offsets_remain_a_group_when_nobody_could_join_it() -> None:
     d = Driver()
     d.hold = True
-    d.join(version=3)
-    d.advance(9_000)
-    d.advance(60_000)
-    founding, *emptied = d.held
-    d.held = []
+    d.commit({("t", 0): 5})
+    d.refuse_with = ErrorCode.NOT_ENOUGH_REPLICAS
+    waiting = d.join(version=3)
+    assert waiting.error is ErrorCode.COORDINATOR_NOT_AVAILABLE and "g" not in d.coordinator.groups
+    d.refuse_with = None
+    joining = d.join(version=3)
+    committed, founding = d.held
+    d.held = [committed]
+    d.release()
     d.fail_with = ErrorCode.NOT_ENOUGH_REPLICAS
     d._append(founding)
-    d.fail_with, d.hold = None, False
-    joining = d.join(version=3)
-    assert emptied and joining.response is None
-    for result in emptied:
-        d._append(result)
-    assert joining.error is ErrorCode.UNKNOWN_MEMBER_ID
-    generation = d.group().generation_id
-    d.restart()
-    assert d.group().generation_id == generation == 2
+    assert joining.error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert d.group().state is GroupState.EMPTY and d.committed() == 5
+
+
+def test_one_process_at_a_time_takes_over_a_static_member() -> None:
+    d = Driver()
+    first = d.join(instance="one")
+    d.advance(9_000)
+    old = first.response.member_id
+    d.sync(old, 1, {old: b"1"}, instance="one")
+    d.hold = True
+    second, third = d.join(instance="one"), d.join(instance="one")
+    assert second.response is None and third.error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    d.fail_with = ErrorCode.NOT_ENOUGH_REPLICAS
+    d.release()
+    assert d.heartbeat(old, 1, instance="one") is ErrorCode.NONE
+    d.fail_with = None
+    assert d.join(instance="one").response.generation_id == 1

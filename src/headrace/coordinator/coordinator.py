@@ -76,7 +76,7 @@ class GroupCoordinator:
         ).run()
         if is_new:
             result.records.append(records.new_group(group))
-            result.settles.append(lambda error, now: self._settle_new_group(group, error))
+            result.settles.append(lambda error, now_ms: self._settle_new_group(group, error, now_ms))
         return result
 
     def _check_join(self, request: JoinGroupRequest) -> ErrorCode:
@@ -90,11 +90,15 @@ class GroupCoordinator:
             return ErrorCode.UNKNOWN_MEMBER_ID
         return BEING_DELETED if group is not None and group.is_being_deleted else ErrorCode.NONE
 
-    def _settle_new_group(self, group: ClassicGroup, error: ErrorCode) -> list[Completion]:
-        """A group that could not be stored has not been founded: those who waited for it hear why."""
+    def _settle_new_group(self, group: ClassicGroup, error: ErrorCode, now_ms: int) -> list[Completion]:
+        """A group that could not be stored has not been founded: those who waited for it hear why. Offsets that came into
+        the log meanwhile are a group all the same."""
         if error is ErrorCode.NONE or self.groups.get(group.group_id) is not group:
             return []
-        return self._abandon(group, coordinator_error(error))
+        completions = self._abandon(group, coordinator_error(error))
+        if group.offsets_stored:
+            self._group_in_log(group.group_id, now_ms)
+        return completions
 
     def on_sync_group(self, request: SyncGroupRequest, caller: Caller, token: Token, now_ms: int) -> Result:
         group = self.groups.get(request.group_id)
@@ -268,7 +272,6 @@ class GroupCoordinator:
         if result.records:
             if error is ErrorCode.NONE:
                 for record in result.records:
-                    completions += self._send_home(record)
                     self.replay(record, now_ms, result.producer_id)
             self.offsets.end_append(result.records)
             if result.producer_id != NO_PRODUCER_ID:
@@ -277,26 +280,24 @@ class GroupCoordinator:
             completions += settle(error, now_ms)
         return completions
 
-    def _send_home(self, record: GroupRecord) -> list[Completion]:
-        """A generation that this group has not reached is of one before it, which was given up when its founding could not
-        be stored. The log has the last word: whoever is in the new one starts over."""
-        group, value = self.groups.get(record.key.group), record.value
-        if group is None or not isinstance(value, GroupMetadataValue) or value.generation <= group.generation_id:
-            return []
-        return self._abandon(group, ErrorCode.UNKNOWN_MEMBER_ID)
-
     def replay(self, record: GroupRecord, now_ms: int, producer_id: int = NO_PRODUCER_ID) -> None:
         """Take over one record of the log, while loading as well as right after its append. The records of a transaction
         come with its producer; `replay_marker` says what becomes of them."""
         key, value = record.key, record.value
         if isinstance(key, OffsetCommitKey):
             assert value is None or isinstance(value, OffsetCommitValue)
-            if value is not None and key.group not in self.groups:
-                self.groups[key.group] = ClassicGroup(key.group, now_ms)
+            if value is not None:
+                self._group_in_log(key.group, now_ms)
             self.offsets.replay(key, value, producer_id)
         else:
             assert isinstance(key, GroupMetadataKey) and (value is None or isinstance(value, GroupMetadataValue))
             self._replay_group(key.group, value, now_ms)
+
+    def _group_in_log(self, group_id: str, now_ms: int) -> None:
+        group = self.groups.get(group_id)
+        if group is None:
+            group = self.groups[group_id] = ClassicGroup(group_id, now_ms)
+        group.offsets_stored = True
 
     def replay_marker(self, producer_id: int, commit: bool) -> None:
         """A transaction's end is in the log."""
@@ -310,10 +311,7 @@ class GroupCoordinator:
         elif group is not None and self._loaded:
             group.take_assignment(value.generation, {each.member_id: each.assignment for each in value.members}, now_ms)
         else:
-            group = self.groups[group_id] = load_group(group_id, value)
-            if self._loaded:
-                # It was given up while this record was on its way, as when its founding could not be stored.
-                self._await_members(group, now_ms)
+            self.groups[group_id] = load_group(group_id, value)
 
     def _await_members(self, group: ClassicGroup, now_ms: int) -> None:
         for member in group.members.values():
@@ -325,7 +323,7 @@ class GroupCoordinator:
         for group_id, _ in self.offsets.groups():
             if group_id not in self.groups:
                 # Apache Kafka ends a classic group that went over to a newer protocol; its offsets are as good as before.
-                self.groups[group_id] = ClassicGroup(group_id, now_ms)
+                self._group_in_log(group_id, now_ms)
         for group in self.groups.values():
             self._await_members(group, now_ms)
             if len(group.members) > self.config.max_size:

@@ -57,6 +57,7 @@ class ClassicGroup:
         "leader_id",
         "members",
         "new_member_added",
+        "offsets_stored",
         "pending_joins",
         "pending_syncs",
         "previous_state",
@@ -68,6 +69,7 @@ class ClassicGroup:
         "subscribed_topics",
         "supported",
         "sync_timer",
+        "taken_over",
     )
 
     def __init__(self, group_id: str, state_timestamp_ms: int) -> None:
@@ -96,6 +98,10 @@ class ClassicGroup:
         self.new_member_added = False
         self.is_being_deleted = False
         """Its tombstone is on its way to the log: nobody may join until that has ended."""
+        self.offsets_stored = False
+        """An offset of it has come into the log, which makes it a group whoever joins."""
+        self.taken_over: set[str] = set()
+        """group.instance.ids whose new member id is on its way to the log."""
         self.join_timer: Timer | None = None
         self.sync_timer: Timer | None = None
 

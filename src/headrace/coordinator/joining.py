@@ -19,6 +19,8 @@ from headrace.wire.messages.join_group import JoinGroupRequest, JoinGroupRespons
 
 MEMBER_ID_REQUIRED_FROM = 4
 SKIP_ASSIGNMENT_FROM = 9
+BEING_STORED = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+"""Who takes over a static member's place while somebody else does is told to try again in a moment."""
 
 
 class Join:
@@ -88,7 +90,9 @@ class Join:
 
     def _join_static(self, instance_id: str) -> None:
         member_id = f"{instance_id}-{self.new_id()}"
-        if instance_id in self.group.static_members:
+        if instance_id in self.group.taken_over:
+            self._refuse(BEING_STORED)
+        elif instance_id in self.group.static_members:
             self._replace_static(instance_id, member_id)
         else:
             self._add(member_id)
@@ -189,8 +193,12 @@ class Join:
         group, generation_id = self.group, self.group.generation_id
         assignments = {each.member_id: each.assignment for each in group.members.values()}
         self.result.records.append(records.group_metadata(group, assignments))
+        instance_id = member.group_instance_id
+        assert instance_id is not None
+        group.taken_over.add(instance_id)
 
         def settle(error: ErrorCode, now_ms: int) -> list[Completion]:
+            group.taken_over.remove(instance_id)
             if error is ErrorCode.NONE:
                 return [(self.token, self._kept_response(member.member_id, generation_id, old_leader))]
             settled = Result()

@@ -35,7 +35,8 @@ class Result:
     """The outcome of one request or timer.
 
     `completions` depend on nothing that is written and may be sent at once. The answers that do depend on it come from
-    `GroupCoordinator.settle`, which the shell calls exactly once, after the append or, without records, right away.
+    `GroupCoordinator.settle`, which the shell calls exactly once, after the append or, without records, right away. An
+    append may be refused before it begins, whatever is under way; once begun, it fails only together with all behind it.
     """
 
     records: list[GroupRecord] = field(default_factory=list)
