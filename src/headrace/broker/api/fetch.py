@@ -10,7 +10,6 @@ Not implemented: reading from followers, tiered storage.
 
 from __future__ import annotations
 
-import asyncio
 import struct
 from bisect import bisect_right
 from itertools import count
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.broker.api.offset_for_leader_epoch import end_offset
 from headrace.broker.context import RequestContext
 from headrace.broker.fetch_sessions import Followed, Wanted
+from headrace.broker.long_poll import LongPoll
 from headrace.storage.errors import LogError, OffsetOutOfRange
 from headrace.wire.errors import ErrorCode
 from headrace.wire.messages.fetch import (
@@ -40,8 +40,6 @@ REQUEST = FetchRequest
 TOPIC_IDS = 13
 READ_COMMITTED = 1
 NO_EPOCH = -1
-MAX_WAIT_MS = 2**31 - 1
-UNKNOWN_GROWTH = 2**31
 _OFFSET_AND_LENGTH = struct.Struct(">qi")
 _LAST_DELTA = struct.Struct(">i")
 _LAST_DELTA_AT = 23
@@ -66,7 +64,7 @@ def handle(broker: Broker, request: FetchRequest, context: RequestContext) -> An
         return reading.finish_cold()
     if reading.enough() or request.max_wait_ms <= 0:
         return reading.response()
-    return reading.wait()
+    return LongPoll(reading).run()
 
 
 class Reading:
@@ -76,15 +74,13 @@ class Reading:
         "answers",
         "broker",
         "by_id",
+        "committed",
         "conclusive",
-        "grown",
         "limit",
-        "over",
+        "long_poll",
         "request",
         "size",
-        "stable",
         "turn",
-        "wakeup",
         "wanted",
     )
 
@@ -93,6 +89,7 @@ class Reading:
         self.request = request
         self.wanted = wanted
         self.by_id = by_id
+        self.committed = request.isolation_level == READ_COMMITTED
         self.limit = min(request.max_bytes, broker.fetch_max_bytes)
         self.turn = 0
         """The position in `wanted.partitions` where reading begins."""
@@ -100,12 +97,7 @@ class Reading:
         self.size = 0
         self.conclusive = False
         """Something must be told now, however little was read: an error."""
-        self.grown = 0
-        self.stable: dict[Partition, int] | None = None
-        """For read_committed: the last stable offsets beyond which there would be news."""
-        self.over = False
-        """Waiting has come to its end, by time or because the broker stops."""
-        self.wakeup: asyncio.Future[None] | None = None
+        self.long_poll: LongPoll | None = None
 
     def shorten(self) -> None:
         """Answer with less than was asked for, and then with another partition's records each time."""
@@ -127,11 +119,10 @@ class Reading:
 
     def _ends_with_a_segment(self) -> bool:
         """Whether there is more in a later segment: reading stops at the end of one, so that waiting would bring nothing."""
-        committed = self.request.isolation_level == READ_COMMITTED
         for followed, data in self.answers:
-            partition = self._partition(followed)
+            partition = self.partition(followed)
             if data.records and partition is not None:
-                last = (data.last_stable_offset if committed else data.high_watermark) - 1
+                last = (data.last_stable_offset if self.committed else data.high_watermark) - 1
                 bases = partition.log.view.bases
                 if bisect_right(bases, followed.fetch.fetch_offset) != bisect_right(bases, last):
                     return True
@@ -139,9 +130,8 @@ class Reading:
 
     def read(self, nowait: bool) -> None:
         """Read every partition within the limits. Raises BlockingIOError if a disk would have to be waited for."""
-        broker, request = self.broker, self.request
+        broker, committed = self.broker, self.committed
         topics = broker.replicas.topics_by_id if self.by_id else broker.replicas.topics
-        committed = request.isolation_level == READ_COMMITTED
         room = max(0, min(self.limit, broker.dispatcher.output_room()))
         answers: list[tuple[Followed, PartitionData]] = []
         self.size, self.conclusive = 0, False
@@ -203,88 +193,15 @@ class Reading:
         """Something is on disk only: read all of it in a thread."""
         await self.broker.run_reader(self.read, False)
         if not self.enough():
-            return await self.wait()
+            return await LongPoll(self).run()
         return self.response()
-
-    async def wait(self) -> FetchResponse:
-        """Long poll: until the partitions have grown by min_bytes, or the time is over."""
-        loop = asyncio.get_running_loop()
-        partitions = self._partitions()
-        for partition in partitions:
-            partition.waiters.add(self)
-        timer = loop.call_later(min(self.request.max_wait_ms, MAX_WAIT_MS) / 1000, self.stop_waiting)
-        self.broker.long_polls.add(self)
-        try:
-            await self._grow(partitions)
-            # What an open transaction adds is nothing to a read_committed reader, and its end may bring too little.
-            while self.stable is not None and not self.over and not self.enough():
-                await self._grow(partitions)
-        finally:
-            timer.cancel()
-            self.broker.long_polls.discard(self)
-            for partition in partitions:
-                partition.waiters.discard(self)
-        return self.response()
-
-    async def _grow(self, partitions: list[Partition]) -> None:
-        """Wait for news, and read."""
-        while self._missed() and not self.over:
-            await self._read_again()
-            if self.enough():
-                return
-        self.wakeup = asyncio.get_running_loop().create_future()
-        if self.stable is None:
-            self.grown = self.size
-        if self.request.isolation_level == READ_COMMITTED:
-            self.stable = {partition: partition.last_stable_offset for partition in partitions}
-            if any(stable != partition.high_watermark for partition, stable in self.stable.items()):
-                self.grown = UNKNOWN_GROWTH  # what waits for the end of a transaction, however much that is
-        if not self.over:
-            await self.wakeup
-        await self._read_again()
-
-    async def _read_again(self) -> None:
-        try:
-            self.read(nowait=True)
-        except BlockingIOError:
-            await self.broker.run_reader(self.read, False)
-
-    def _missed(self) -> bool:
-        """Whether a partition has more than when it was read: nobody told while a thread read, or before this task began."""
-        committed = self.request.isolation_level == READ_COMMITTED
-        for followed, data in self.answers:
-            partition = self._partition(followed)
-            if partition is None or partition.offline:
-                return True
-            if committed:
-                if partition.last_stable_offset != data.last_stable_offset:
-                    return True
-            elif partition.high_watermark != data.high_watermark:
-                return True
-        return False
-
-    def on_growth(self, partition: Partition, size: int) -> None:
-        """A partition has more. Waking a task takes a turn of the loop, which lets more arrive meanwhile."""
-        self.grown += size
-        if self.grown >= self.request.min_bytes:
-            stable = self.stable
-            if stable is None or size >= UNKNOWN_GROWTH or partition.last_stable_offset != stable.get(partition):
-                self._wake()
 
     def stop_waiting(self) -> None:
-        """The time is over, or the broker shuts down: answer with what there is."""
-        self.over = True
-        self._wake()
+        """The broker shuts down: answer with what there is."""
+        if self.long_poll is not None:
+            self.long_poll.stop()
 
-    def _wake(self) -> None:
-        if self.wakeup is not None and not self.wakeup.done():
-            self.wakeup.set_result(None)
-
-    def _partitions(self) -> list[Partition]:
-        found = (self._partition(followed) for followed in self.wanted.partitions)
-        return [partition for partition in found if partition is not None]
-
-    def _partition(self, followed: Followed) -> Partition | None:
+    def partition(self, followed: Followed) -> Partition | None:
         topics = self.broker.replicas.topics_by_id if self.by_id else self.broker.replicas.topics
         topic, index = followed.key
         return topics[topic].get(index) if topic in topics else None
