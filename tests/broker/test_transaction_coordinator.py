@@ -10,6 +10,7 @@ import pytest
 from headrace.clock import ManualClock
 from headrace.testing import LocalBroker, broker, wait_until
 from headrace.testing.faults import FailingFs
+from headrace.wire.batch import Record, encode_batch
 from headrace.wire.errors import ErrorCode
 from headrace.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -101,6 +102,31 @@ def test_one_partition_that_does_not_exist_fails_all(client: RawClient, topic: s
     assert add(False, 0) == add(False, 0) == [0]
     assert add(True, 0, 1) == [0, ErrorCode.TRANSACTION_ABORTABLE]
     assert producer.end(commit=False) == 0
+
+
+@pytest.mark.parametrize("name", [TOPIC, "__consumer_offsets"])
+def test_clients_do_not_write_into_the_state_of_coordinators(client: RawClient, topic: str, name: str) -> None:
+    """What they wrote would be believed at the next start, or keep the coordinator from loading."""
+    producer = TransactionalClient(client, topic, v2=False)
+    assert producer.add_offsets("a group") == 0
+    assert producer.end(commit=True) == 0
+    record = encode_batch([Record(0, 1_700_000_000_000, b"\0\0\0\1a", b"forged", ())])
+    for version in (3, 9, 12):
+        refused = client.produce(name, record, version=version)
+        assert (refused.error_code, refused.log_start_offset) == (ErrorCode.INVALID_TOPIC_EXCEPTION, -1)
+    assert client.produce(name, b"junk").error_code == ErrorCode.INVALID_RECORD
+    request = AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id=topic,
+        v3_and_below_producer_id=producer.producer_id,
+        v3_and_below_producer_epoch=producer.epoch,
+        v3_and_below_topics=[
+            AddPartitionsToTxnTopic(name=name, partitions=[0]),
+            AddPartitionsToTxnTopic(name=topic, partitions=[0]),
+        ],
+    )
+    added = {each.name: each.results_by_partition[0] for each in client.call(request, 3).results_by_topic_v3_and_below}
+    assert added[name].partition_error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    assert added[topic].partition_error_code == ErrorCode.OPERATION_NOT_ATTEMPTED
 
 
 def test_describe_and_list(client: RawClient, topic: str) -> None:

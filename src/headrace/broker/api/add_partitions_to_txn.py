@@ -1,7 +1,7 @@
 """AddPartitionsToTxn (key 24): partitions that a transaction is about to write, or whether they are part of it.
 
-Behaviour: one partition that does not exist fails all of its transaction; the others get OPERATION_NOT_ATTEMPTED. A
-partition that is added twice is no error.
+Behaviour: one partition that does not exist fails all of its transaction; the others get OPERATION_NOT_ATTEMPTED. So does
+one of an internal topic, where no client may write (TOPIC_AUTHORIZATION_FAILED). A partition that is added twice is no error.
 Versions: 0-5; clients send 0-3 for one transaction, brokers 4-5 for several, each to be added to or verified.
 """
 
@@ -13,6 +13,7 @@ from headrace.broker.context import RequestContext
 from headrace.coordinator.transactions.checks import Producer
 from headrace.coordinator.transactions.records import by_topic
 from headrace.coordinator.transactions.transaction import TopicPartition
+from headrace.replica.topic_names import is_internal
 from headrace.wire.errors import ErrorCode
 from headrace.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
@@ -61,7 +62,7 @@ async def _add(
     broker: Broker, asked: AddPartitionsToTxnTransaction, *, client_version: int, version: int
 ) -> list[AddPartitionsToTxnTopicResult]:
     partitions = _partitions(asked.topics)
-    answers = _unknown(broker, partitions)
+    answers = _refused(broker, partitions, from_client=version < SEVERAL_FROM)
     if answers:
         return _results(answers)
     producer = Producer(asked.producer_id, asked.producer_epoch)
@@ -81,20 +82,19 @@ def _partitions(topics: list[AddPartitionsToTxnTopic]) -> list[TopicPartition]:
     return list(dict.fromkeys((topic.name, index) for topic in topics for index in topic.partitions))
 
 
-def _unknown(broker: Broker, partitions: list[TopicPartition]) -> dict[TopicPartition, ErrorCode]:
-    """Answers for all partitions if one of them does not exist."""
+def _refused(broker: Broker, partitions: list[TopicPartition], *, from_client: bool) -> dict[TopicPartition, ErrorCode]:
+    """Answers for all partitions if one of them does not exist or is not for clients."""
     topics = broker.image.topics
-    missing = {
-        (name, index)
-        for name, index in partitions
-        if (topic := topics.get(name)) is None or not 0 <= index < len(topic.partitions)
-    }
-    if not missing:
+    refused: dict[TopicPartition, ErrorCode] = {}
+    for name, index in partitions:
+        topic = topics.get(name)
+        if from_client and is_internal(name):
+            refused[name, index] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        elif topic is None or not 0 <= index < len(topic.partitions):
+            refused[name, index] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if not refused:
         return {}
-    return {
-        each: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if each in missing else ErrorCode.OPERATION_NOT_ATTEMPTED
-        for each in partitions
-    }
+    return {each: refused.get(each, ErrorCode.OPERATION_NOT_ATTEMPTED) for each in partitions}
 
 
 def _results(answers: dict[TopicPartition, ErrorCode]) -> list[AddPartitionsToTxnTopicResult]:

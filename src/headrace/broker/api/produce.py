@@ -4,6 +4,7 @@ Behaviour: each partition of a request carries exactly one batch, which is check
 sent. acks=0 gets no response; an error then closes the connection, the only way to tell. With one replica acks=1 and
 acks=all are the same moment: the batch is in the page cache (or on disk, where flush.messages asks for it). The first
 batch of a transaction in a partition waits for the transaction coordinator (`broker/transactional_batches.py`).
+The topics in which the coordinators keep their state are INVALID_TOPIC_EXCEPTION, save for clients with Kafka's name for admins.
 Versions: 3-13; 0-2 are advertised and refused (see the declaration); 12 adds partitions to transactions by writing to
 them; 13 names topics by id.
 """
@@ -15,9 +16,10 @@ from typing import TYPE_CHECKING
 
 from headrace.broker.context import RequestContext
 from headrace.broker.transactional_batches import TransactionalBatches, Unverified
+from headrace.replica.topic_names import INTERNAL_TOPICS
 from headrace.storage.errors import AppendError
 from headrace.storage.log import Appended
-from headrace.storage.validation import NotOneBatch
+from headrace.storage.validation import NotOneBatch, read_one_batch
 from headrace.wire.errors import ErrorCode
 from headrace.wire.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -38,9 +40,11 @@ ZSTD_FROM = 7
 ATTRIBUTES_AT = 22  # their low byte
 CODEC, TRANSACTIONAL = 0x07, 0x10
 ZSTD = 4
+ADMIN_CLIENT_ID = "__admin_client"
 # Kafka does not say where the log starts when a batch fails before anybody looks at its records.
 WITHOUT_LOG_START = {
     ErrorCode.CORRUPT_MESSAGE,
+    ErrorCode.INVALID_TOPIC_EXCEPTION,
     ErrorCode.MESSAGE_TOO_LARGE,
     ErrorCode.RECORD_LIST_TOO_LARGE,
     ErrorCode.KAFKA_STORAGE_ERROR,
@@ -96,7 +100,7 @@ def _append_all(
             if partition is None:
                 answer = _unknown(data.index, by_id and partitions is None)
             else:
-                answer = _append(partition, data, now_ms, meters, context.api_version, batches)
+                answer = _append(partition, data, now_ms, meters, context, batches)
             if isinstance(answer, asyncio.Future):
                 waiting.append(answer)
             elif answer.error_code:
@@ -124,13 +128,15 @@ def _append(
     data: PartitionProduceData,
     now_ms: int,
     meters,
-    version: int,
+    context: RequestContext,
     batches: TransactionalBatches | None,
 ) -> PartitionProduceResponse | asyncio.Future[PartitionProduceResponse]:
-    records = data.records
+    records, version = data.records, context.api_version
     if records is None:
         records = memoryview(b"")
     try:
+        if partition.topic in INTERNAL_TOPICS:
+            _check_internal(partition.topic, records, context.client_id)
         if len(records) > ATTRIBUTES_AT:
             attributes = records[ATTRIBUTES_AT]
             if attributes & TRANSACTIONAL or version < ZSTD_FROM:
@@ -146,6 +152,13 @@ def _append(
     if isinstance(appended, Appended):
         return _success(data.index, appended)
     return asyncio.ensure_future(_append_later(partition, data.index, appended))
+
+
+def _check_internal(topic: str, records: memoryview, client_id: str | None) -> None:
+    """A coordinator believes what its log says, so only coordinators write there."""
+    read_one_batch(records)
+    if client_id != ADMIN_CLIENT_ID:
+        raise AppendError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{topic} is written by coordinators only")
 
 
 def _check_attributes(attributes: int, version: int, has_id: bool) -> None:
