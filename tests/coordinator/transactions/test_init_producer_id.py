@@ -44,6 +44,7 @@ def test_a_producer_may_ask_for_the_next_epoch_and_repeat_that(d: Driver) -> Non
     d.init()
     assert d.init(producer=second).error is ErrorCode.PRODUCER_FENCED
     assert d.init(producer=Producer(99, 0)).error is ErrorCode.PRODUCER_FENCED
+    assert d.init(producer=Producer(-2, 0)).error is ErrorCode.PRODUCER_FENCED
 
 
 def test_a_new_id_takes_whatever_the_producer_says(d: Driver) -> None:

@@ -22,6 +22,7 @@ from headrace.coordinator.transactions.markers import after_writing, markers_of
 from headrace.coordinator.transactions.records import TransactionRecord
 from headrace.coordinator.transactions.result import Markers, Result, answer
 from headrace.coordinator.transactions.transaction import (
+    NO_PRODUCER_ID,
     PREPARED,
     TopicPartition,
     Transaction,
@@ -77,7 +78,9 @@ class TransactionCoordinator:
         entry = self._get_or_create(name, request.transaction_timeout_ms, now_ms)
         if entry is None:
             return answer(token, respond(checks.NO_ID_IN_HAND))
-        producer = Producer(request.producer_id, request.producer_epoch) if request.producer_id >= 0 else None
+        producer = None
+        if request.producer_id != NO_PRODUCER_ID:
+            producer = Producer(request.producer_id, request.producer_epoch)
         error = checks.check_initialize(entry, producer)
         if error is not ErrorCode.NONE:
             return answer(token, respond(error))
