@@ -19,6 +19,31 @@ from headrace.cli.output import console, counted, print_json, print_table, say
 NO_VERDICT = 3
 SHOWN = 10
 
+Seconds = Annotated[float, typer.Option("--seconds", min=1.0, help="How long to work and break things.")]
+Faults = Annotated[
+    str, typer.Option("--faults", metavar="LIST", help="Of kill, pause, cut, delay, silence, lose, late; or all.")
+]
+Seed = Annotated[int, typer.Option("--seed", help="Makes the same choices again.")]
+Producers = Annotated[int, typer.Option("--producers", min=0, help="Plain idempotent producers.")]
+Writers = Annotated[int, typer.Option("--writers", min=0, help="Transactional writers.")]
+Transformers = Annotated[
+    int, typer.Option("--transformers", min=0, help="Workers that consume, transform and produce.")
+]
+Partitions = Annotated[int, typer.Option("--partitions", "-p", min=1, help="Partitions of each topic.")]
+OwnBroker = Annotated[
+    bool, typer.Option("--own-broker", help="Start a Headrace broker for this run; it may be killed and paused.")
+]
+StartCommand = Annotated[
+    str | None,
+    typer.Option("--start-command", metavar="COMMAND", help="Runs the broker; it is started, killed and paused."),
+]
+Pid = Annotated[int | None, typer.Option("--pid", help="The broker's process, which may be paused.")]
+WorkerCommand = Annotated[
+    str | None, typer.Option("--worker", metavar="COMMAND", help="A program for the transactional workers.")
+]
+History = Annotated[Path | None, typer.Option("--history", help="Keep the history in this file.")]
+CheckFile = Annotated[Path | None, typer.Option("--check", help="Judge a history that was kept, and do nothing else.")]
+
 
 def register(app: typer.Typer) -> None:
     @command(
@@ -33,36 +58,19 @@ def register(app: typer.Typer) -> None:
     )
     def verify(
         cluster: Cluster,
-        seconds: Annotated[float, typer.Option("--seconds", min=1.0, help="How long to work and break things.")] = 30.0,
-        faults: Annotated[
-            str,
-            typer.Option("--faults", metavar="LIST", help="Of kill, pause, cut, delay, silence, lose, late; or all."),
-        ] = "",
-        seed: Annotated[int, typer.Option("--seed", help="Makes the same choices again.")] = 0,
-        producers: Annotated[int, typer.Option("--producers", min=0, help="Plain idempotent producers.")] = 2,
-        writers: Annotated[int, typer.Option("--writers", min=0, help="Transactional writers.")] = 2,
-        transformers: Annotated[
-            int, typer.Option("--transformers", min=0, help="Workers that consume, transform and produce.")
-        ] = 2,
-        partitions: Annotated[int, typer.Option("--partitions", "-p", min=1, help="Partitions of each topic.")] = 3,
-        own_broker: Annotated[
-            bool,
-            typer.Option("--own-broker", help="Start a Headrace broker for this run; it may be killed and paused."),
-        ] = False,
-        start_command: Annotated[
-            str | None,
-            typer.Option(
-                "--start-command", metavar="COMMAND", help="Runs the broker; it is started, killed and paused."
-            ),
-        ] = None,
-        pid: Annotated[int | None, typer.Option("--pid", help="The broker's process, which may be paused.")] = None,
-        worker: Annotated[
-            str | None, typer.Option("--worker", metavar="COMMAND", help="A program for the transactional workers.")
-        ] = None,
-        history: Annotated[Path | None, typer.Option("--history", help="Keep the history in this file.")] = None,
-        check_file: Annotated[
-            Path | None, typer.Option("--check", help="Judge a history that was kept, and do nothing else.")
-        ] = None,
+        seconds: Seconds = 30.0,
+        faults: Faults = "",
+        seed: Seed = 0,
+        producers: Producers = 2,
+        writers: Writers = 2,
+        transformers: Transformers = 2,
+        partitions: Partitions = 3,
+        own_broker: OwnBroker = False,
+        start_command: StartCommand = None,
+        pid: Pid = None,
+        worker: WorkerCommand = None,
+        history: History = None,
+        check_file: CheckFile = None,
         as_json: Json = False,
     ) -> None:
         """Write, read and break things, then look for lost, repeated, torn and dirty records.
@@ -72,26 +80,13 @@ def register(app: typer.Typer) -> None:
         if check_file is not None:
             _report_verdict(_judge(check_file), as_json)
             return
-        from headrace.verify.run import Plan
-
         chosen = _faults(faults, can_kill=own_broker or bool(start_command), can_pause=pid is not None)
         if writers + producers == 0:
             raise UsageMistake("Nobody writes", "Leave --producers or --writers above 0")
+        workers = {"producers": producers, "writers": writers, "transformers": transformers, "worker_command": worker}
+        choices = {"seconds": seconds, "seed": seed, "faults": chosen, "partitions": partitions, "history": history}
         with _target(cluster, own_broker, start_command, pid) as (target, servers):
-            plan = Plan(
-                servers,
-                seconds=seconds,
-                seed=seed,
-                faults=chosen,
-                producers=producers,
-                writers=writers,
-                transformers=transformers,
-                partitions=partitions,
-                worker_command=worker,
-                properties=cluster.properties,
-                history=history,
-            )
-            outcome = _run(plan, target)
+            outcome = _run(servers, target, properties=cluster.properties, **workers, **choices)
         if not as_json:
             _print_run(outcome)
         _report_verdict(outcome.verdict, as_json, _run_document(outcome))
@@ -139,13 +134,14 @@ def _target(cluster: Cluster, own: bool, start_command: str | None, pid: int | N
     yield GivenProcess(pid) if pid is not None else None, cluster.bootstrap_servers
 
 
-def _run(plan: Any, target: Any) -> Any:
+def _run(servers: str, target: Any, **choices: Any) -> Any:
+    """Run what was chosen, which has the names of `headrace.verify.run.Plan`."""
     from headrace.verify.readers import Unfinished
-    from headrace.verify.run import run
+    from headrace.verify.run import Plan, run
 
     with _progress() as progress:
         try:
-            return run(plan, target, progress)
+            return run(Plan(servers, **choices), target, progress)
         except Unfinished as error:
             raise CliError(f"No verdict: {error}", "Is the cluster well?", exit_code=NO_VERDICT) from None
 
