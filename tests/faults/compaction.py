@@ -1,9 +1,12 @@
-"""Compaction under kill -9: many records over fewer keys, the broker killed in the middle of a round, a dictionary beside it.
+"""Compaction under kill -9: many records over fewer keys, the broker killed in the middle of rounds, a dictionary beside it.
 
     python -m tests.faults.compaction --records 20000000 --keys 1000000 --kills 3
 
-At the end a reader from the start must find exactly the dictionary, and little more than that in the log. On the way it
-measures what a producer of another topic waits for its acknowledgements, without compaction and while it runs.
+A reader from the start must find exactly the dictionary: after each kill, with what the kill left and nothing cleaned since,
+and at the end, when the log must hold little more than that. Between the kills a producer measures what it waits for its
+acknowledgements, in turns without compaction and while a round runs. A sample counts only when the round was there before
+and after it. Exit code 1 when something differs, when no round ran long enough to be measured, or when the median p99
+while a round runs is more than twice the one without.
 """
 
 from __future__ import annotations
@@ -11,28 +14,178 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import statistics
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import psutil
-from confluent_kafka import OFFSET_BEGINNING, TopicPartition
 
+from headrace.broker.cleaner_worker import MODULE
 from headrace.testing import BrokerProcess, broker_process, wait_until
+from tests.faults.compaction_probe import Probe
+from tests.faults.dictionary import Dictionary
 
 TOPIC = "compacted"
 PROBED = "probed"
-PROBES = 400
+MOST = 2.0
+"""How many times longer a producer may wait while a round runs."""
+SAMPLES = 2500
+UNLIMITED = 1e300
+Report = Callable[[str], None]
+
+
+class Rounds:
+    """What can be seen of compaction from outside: its process, its files, and how far it says that it got."""
+
+    def __init__(self, broker: BrokerProcess) -> None:
+        self.broker = broker
+        self.folder = broker.data_dir / f"{TOPIC}-0"
+
+    def worker(self) -> psutil.Process | None:
+        """The process that works on the topic's files now."""
+        for child in psutil.Process(self.broker.pid).children():
+            try:
+                at_work = MODULE in child.cmdline() and any(
+                    Path(opened.path).parent == self.folder for opened in child.open_files()
+                )
+            except psutil.Error:
+                continue
+            if at_work:
+                return child
+        return None
+
+    def cleaned_to(self) -> int:
+        """How far the log is clean; a round that has not ended has not moved it."""
+        path = self.broker.data_dir / "cleaner-offset-checkpoint"
+        lines = path.read_text().splitlines()[2:] if path.exists() else []
+        return next((int(line.split()[2]) for line in lines if line.startswith(f"{TOPIC} 0 ")), 0)
+
+    def half_written(self) -> set[str]:
+        return {path.name for path in self.folder.glob("*.cleaned")}
+
+    def active_base(self) -> int:
+        return max(int(path.stem) for path in self.folder.glob("*.log"))
+
+    def size_mb(self) -> float:
+        total = 0
+        for path in self.folder.glob("*.log"):
+            try:
+                total += path.stat().st_size
+            except FileNotFoundError:
+                continue
+        return round(total / 1e6, 1)
+
+
+class Compaction:
+    def __init__(self, broker: BrokerProcess, seed: int, samples: int, report: Report) -> None:
+        self.broker = broker
+        self.rounds = Rounds(broker)
+        self.random = random.Random(seed)
+        self.dictionary = Dictionary(TOPIC)
+        self.samples = samples
+        self.report = report
+        self.without: list[float] = []
+        self.during: list[float] = []
+        self.checks = 0
+        self.began = time.monotonic()
+
+    def say(self, text: str) -> None:
+        self.report(f"{time.monotonic() - self.began:6.1f} s  {text}")
+
+    def fill(self, records: int, keys: int) -> None:
+        self.dictionary.fill(self.broker, records, keys, self.random, lambda sent: self.say(f"{sent:,} records"))
+
+    def measure_without(self) -> None:
+        """Cleaning is off, in a broker as freshly started as the one that cleans."""
+        self.broker.restart(log_cleaner_enable=False)
+        probe = Probe(self.broker, (PROBED, TOPIC), self.dictionary)
+        window = probe.window(self.samples, lambda: True)
+        assert self.rounds.worker() is None, "something was cleaned in the window that is to be without"
+        self.without.append(window.p99_ms)
+        self.say(f"without a round: {window}")
+
+    def measure_during(self) -> psutil.Process:
+        """A round is at work on the topic from before the first sample that counts until after the last."""
+        clean = self.rounds.cleaned_to()
+        self.broker.restart(log_cleaner_enable=True)
+        probe = Probe(self.broker, (PROBED, TOPIC), self.dictionary)
+        worker = wait_until(self.rounds.worker, timeout_s=60, message="a round of compaction")
+        cpu, started = _cpu_seconds(worker), time.monotonic()
+        window = probe.window(self.samples, lambda: _lives(worker))
+        assert window.count >= self.samples, f"the round ended after {window.count} samples of {self.samples}"
+        assert self.rounds.cleaned_to() == clean, "the round was over before the last sample"
+        share = (_cpu_seconds(worker) - cpu) / (time.monotonic() - started)
+        assert share > 0, "the round did nothing"
+        self.during.append(window.p99_ms)
+        self.say(f"while a round runs: {window}; it had {share:.0%} of a core")
+        return worker
+
+    def kill_within(self, worker: psutil.Process) -> None:
+        """kill -9 once some segments are cleaned and another is half written."""
+        clean, wanted = self.rounds.cleaned_to(), self.random.randint(1, 4)
+        seen: set[str] = set()
+
+        def far_enough() -> bool:
+            half = self.rounds.half_written()
+            seen.update(name for name in half if ".log" in name)
+            assert _lives(worker), "the round ended before it could be killed"
+            return bool(half) and len(seen) >= wanted
+
+        wait_until(far_enough, timeout_s=300, interval_s=0.002)
+        alive = _lives(worker)
+        self.broker.kill()
+        # Nobody may write into the folder of a broker that is to start again.
+        psutil.wait_procs([worker], timeout=10)
+        assert not _lives(worker), "the worker outlived its broker"
+        left = self.rounds.half_written()
+        assert left or alive, "the kill did not come in the middle of a round"
+        assert self.rounds.cleaned_to() == clean, "the round had ended before the kill"
+        self.say(f"killed in the middle of a round, in cleaned segment {len(seen)}; half written: {sorted(left)}")
+
+    def compare(self) -> None:
+        """Every key of the dictionary and no other, with its last value."""
+        self.dictionary.compare(self.broker)
+        self.checks += 1
+        self.say(f"equal to the dictionary of {len(self.dictionary.expected):,} keys, {self.rounds.size_mb()} MB")
+
+    def finish(self) -> None:
+        """Lets the round come to its end."""
+        wait_until(
+            lambda: self.rounds.cleaned_to() >= self.rounds.active_base() and self.rounds.worker() is None,
+            timeout_s=600,
+            message="the end of the round",
+            interval_s=0.1,
+        )
+
+
+def _lives(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def _cpu_seconds(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)
 
 
 def run(
-    records: int, keys: int, kills: int, seed: int, *, report: Callable[[str], None] = lambda _: None
-) -> dict[str, float]:
-    """Fill, compact under kills, compare; the figures."""
-    rng = random.Random(seed)
-    figures: dict[str, float] = {"records": records, "keys": keys}
-    with broker_process(log_cleaner_backoff_ms=200, log_cleaner_enable=False) as broker:
+    records: int,
+    keys: int,
+    kills: int,
+    seed: int,
+    *,
+    samples: int = SAMPLES,
+    bytes_per_second: float = UNLIMITED,
+    report: Report = lambda _: None,
+) -> dict[str, Any]:
+    """Fill, compact under kills, compare; the figures. AssertionError when something is not as it must be."""
+    settings = {"log_cleaner_backoff_ms": 200, "log_cleaner_io_max_bytes_per_second": bytes_per_second}
+    with broker_process(log_cleaner_enable=False, **settings) as broker:
         segment_bytes = max(1 << 20, records * 100 // 20)
         broker.create_topic(
             TOPIC,
@@ -42,118 +195,39 @@ def run(
             file_delete_delay_ms=0,
         )
         broker.create_topic(PROBED)
-        expected = fill(broker, records, keys, rng)
-        figures["full_mb"] = size_mb(broker)
-        report(f"filled: {figures}")
-        figures["p99_ms_without"] = probe(broker)
-        # Slow enough to be met in the middle of its work, fast enough to get somewhere.
-        broker.restart(
-            log_cleaner_enable=True, log_cleaner_io_max_bytes_per_second=max(4e6, figures["full_mb"] * 1e6 / 4)
-        )
-        for number in range(kills):
-            wait_until(lambda: any(folder(broker).glob("*.cleaned")), timeout_s=120)
-            time.sleep(rng.random() * 0.3)
-            workers = psutil.Process(broker.pid).children()
-            broker.kill()
-            # Nobody may write into the folder of a broker that is to start again.
-            psutil.wait_procs(workers, timeout=10)
-            assert not any(worker.is_running() for worker in workers)
-            broker.restart()
-            report(f"killed {number + 1} times")
-        broker.restart(log_cleaner_io_max_bytes_per_second=1e12)
-        figures["p99_ms_while"] = probe(broker)
-        started = time.monotonic()
-        wait_until(
-            lambda: size_mb(broker) < figures["full_mb"] * keys / records + 3 * segment_bytes / 1e6, timeout_s=600
-        )
-        figures["compacted_s"] = round(time.monotonic() - started, 1)
-        figures["compacted_mb"] = size_mb(broker)
-        report(f"compacted: {figures}")
-        found = read(broker, records)
-        assert found == expected, difference(found, expected)
+        work = Compaction(broker, seed, samples, report)
+        work.fill(records, keys)
+        full_mb = work.rounds.size_mb()
+        work.say(f"filled: {full_mb} MB")
+        for _ in range(kills):
+            work.measure_without()
+            work.kill_within(work.measure_during())
+            broker.restart(log_cleaner_enable=False)
+            work.compare()
+        work.measure_without()
+        work.measure_during()
+        work.finish()
+        compacted_mb = work.rounds.size_mb()
+        work.compare()
+        most_mb = full_mb * keys / records + 3 * segment_bytes / 1e6
+        assert compacted_mb < most_mb, f"{compacted_mb} MB are left of {full_mb}, more than {most_mb}"
         assert broker.stop() == 0
-    return figures
-
-
-def folder(broker: BrokerProcess) -> Path:
-    return broker.data_dir / f"{TOPIC}-0"
-
-
-def size_mb(broker: BrokerProcess) -> float:
-    total = 0
-    for path in folder(broker).glob("*.log"):
-        try:
-            total += path.stat().st_size
-        except FileNotFoundError:
-            continue
-    return round(total / 1e6, 1)
-
-
-def fill(broker: BrokerProcess, records: int, keys: int, rng: random.Random) -> dict[bytes, bytes]:
-    """What a dictionary holds after the same writes. One key in fifty is deleted for good."""
-    producer = broker.producer(linger_ms=20, queue_buffering_max_messages=200_000, compression_type="none")
-    expected: dict[bytes, bytes] = {}
-    for number in range(records - 1):
-        key = b"key %d" % rng.randrange(keys)
-        value = None if number % 50 == 0 else b"value %d " % number * 4
-        while True:
-            try:
-                producer.produce(TOPIC, key=key, value=value)
-                break
-            except BufferError:
-                producer.poll(0.1)
-        if value is None:
-            expected.pop(key, None)
-        else:
-            expected[key] = value
-        if number % 1000 == 0:
-            producer.poll(0)
-    producer.produce(TOPIC, key=b"the end", value=b"")
-    expected[b"the end"] = b""
-    assert producer.flush(600) == 0
-    return expected
-
-
-def read(broker: BrokerProcess, end: int) -> dict[bytes, bytes]:
-    """The last value of each key, from the start of the log to its end."""
-    values: dict[bytes, bytes] = {}
-    consumer = broker.consumer(enable_partition_eof=False)
-    consumer.assign([TopicPartition(TOPIC, 0, OFFSET_BEGINNING)])
-    position = 0
-    try:
-        while position < end:
-            messages = consumer.consume(10_000, 30)
-            assert messages, f"nothing more to read at {position} of {end}"
-            for message in messages:
-                assert message.error() is None
-                assert message.offset() >= position
-                position = message.offset() + 1
-                if message.value() is None:
-                    values.pop(message.key(), None)
-                else:
-                    values[message.key()] = message.value()
-    finally:
-        consumer.close()
-    return values
-
-
-def difference(found: dict[bytes, bytes], expected: dict[bytes, bytes]) -> str:
-    wrong = [key for key in expected if found.get(key) != expected[key]]
-    more = [key for key in found if key not in expected]
-    return f"{len(wrong)} wrong or missing, such as {wrong[:3]}; {len(more)} too many, such as {more[:3]}"
-
-
-def probe(broker: BrokerProcess) -> float:
-    """The 99th percentile, in ms, of waiting for one small record to be acknowledged."""
-    producer = broker.producer(linger_ms=0)
-    waits = []
-    for _ in range(PROBES):
-        started = time.perf_counter()
-        producer.produce(PROBED, b"probe")
-        assert producer.flush(30) == 0
-        waits.append(time.perf_counter() - started)
-        time.sleep(0.002)
-    return round(sorted(waits)[int(len(waits) * 0.99)] * 1000, 2)
+    without, during = statistics.median(work.without), statistics.median(work.during)
+    return {
+        "records": records,
+        "keys": keys,
+        "kills": kills,
+        "equal_to_dictionary": work.checks,
+        "full_mb": full_mb,
+        "compacted_mb": compacted_mb,
+        "samples_per_window": samples,
+        "p99_ms_without": work.without,
+        "p99_ms_while": work.during,
+        "median_p99_ms_without": without,
+        "median_p99_ms_while": during,
+        "ratio": round(during / without, 2),
+        "seconds": round(time.monotonic() - work.began, 1),
+    }
 
 
 def main() -> int:
@@ -162,15 +236,25 @@ def main() -> int:
     parser.add_argument("--keys", type=int, default=1_000_000)
     parser.add_argument("--kills", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--samples", type=int, default=SAMPLES, help="of a producer's waiting, in each window")
+    parser.add_argument(
+        "--bytes-per-second", type=float, default=UNLIMITED, help="for compaction, so that a small log lasts a while"
+    )
+    parser.add_argument("--json", action="store_true", help="only the figures, as JSON")
     options = parser.parse_args()
     figures = run(
         options.records,
         options.keys,
         options.kills,
         options.seed,
+        samples=options.samples,
+        bytes_per_second=options.bytes_per_second,
         report=lambda text: print(text, file=sys.stderr, flush=True),
     )
-    print(json.dumps(figures))
+    print(json.dumps(figures, indent=None if options.json else 1))
+    if figures["ratio"] > MOST:
+        print(f"a producer waits {figures['ratio']} times as long while a round runs", file=sys.stderr)
+        return 1
     return 0
 
 
