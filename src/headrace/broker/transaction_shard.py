@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from typing import Any
 
-from headrace.broker.group_shard import Waiting
-from headrace.coordinator.result import Completion, Token
+from headrace.broker.coordinator_log import CoordinatorLog, Waiting, encode_records, read_batches, read_records, send
+from headrace.broker.deadline_timer import DeadlineTimer
+from headrace.coordinator.result import Token
 from headrace.coordinator.transactions.coordinator import TransactionCoordinator
-from headrace.coordinator.transactions.records import TransactionRecord, decode
+from headrace.coordinator.transactions.records import decode
 from headrace.coordinator.transactions.result import Markers, Result
 from headrace.coordinator.transactions.transaction import TopicPartition
 from headrace.replica.partition import Partition
-from headrace.storage.errors import AppendError
 from headrace.storage.log import Log
-from headrace.storage.reservation import Appended
-from headrace.wire.batch import Record, decode_records, encode_batch, iter_batches
 from headrace.wire.errors import ErrorCode
 
 log = logging.getLogger("headrace.transactions")
@@ -44,8 +42,8 @@ class TransactionShard:
         self._now_ms = now_ms
         self._write_markers = write_markers
         self._writing: set[asyncio.Task[None]] = set()
-        self._timer: asyncio.TimerHandle | None = None
-        self._armed_ms = 0
+        self._log = CoordinatorLog(partition, log)
+        self._timer = DeadlineTimer(self._next_deadline_ms, self._on_deadline, now_ms)
 
     @property
     def transactions(self) -> TransactionCoordinator:
@@ -65,13 +63,11 @@ class TransactionShard:
         now_ms = self._now_ms()
         self._carry_out(coordinator, coordinator.on_loaded(now_ms), now_ms)
 
-    def unload(self, state: ErrorCode = ErrorCode.NOT_COORDINATOR) -> None:
+    def unload(self) -> None:
         """Serve them no more. Markers that are not written yet follow when the log is loaded again."""
-        self.state = state
+        self.state = ErrorCode.NOT_COORDINATOR
         self.coordinator = None
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._timer.cancel()
 
     async def stop(self) -> None:
         self.unload()
@@ -87,12 +83,12 @@ class TransactionShard:
         waiting = Waiting()
         now_ms = self._now_ms()
         self._carry_out(self.transactions, step(waiting, now_ms), now_ms)
-        return waiting.response if waiting.response is not None else waiting.future()
+        return waiting.response_or_future()
 
     # What a result asks for
 
     def _carry_out(self, coordinator: TransactionCoordinator, result: Result, now_ms: int) -> None:
-        _send(result.completions)
+        send(result.completions)
         if coordinator is not self.coordinator:
             return
         for markers in result.markers:
@@ -103,34 +99,12 @@ class TransactionShard:
             self._append(coordinator, result, now_ms)
         elif result.settles:
             self._settle(coordinator, result, ErrorCode.NONE)
-        self._arm()
+        self._timer.arm()
 
     def _append(self, coordinator: TransactionCoordinator, result: Result, now_ms: int) -> None:
-        batch = _encode(result.records, coordinator.server_version(), now_ms)
-        try:
-            appended = self.partition.append(memoryview(batch), now_ms, "coordinator")
-        except AppendError as error:
-            self._settle_failed(coordinator, result, error)
-            return
-        if isinstance(appended, Appended):
-            self._settle(coordinator, result, ErrorCode.NONE)
-        else:
-            appended.add_done_callback(lambda done: self._appended_later(coordinator, result, done))
-
-    def _appended_later(
-        self, coordinator: TransactionCoordinator, result: Result, done: asyncio.Future[Appended]
-    ) -> None:
-        error = done.exception()
-        if error is None:
-            self._settle(coordinator, result, ErrorCode.NONE)
-        elif isinstance(error, AppendError):
-            self._settle_failed(coordinator, result, error)
-        else:
-            raise error
-
-    def _settle_failed(self, coordinator: TransactionCoordinator, result: Result, error: AppendError) -> None:
-        log.error("%s-%d: transaction records not written: %s", self.partition.topic, self.partition.partition, error)
-        self._settle(coordinator, result, error.error_code)
+        version = coordinator.server_version()
+        batch = encode_records((record.encode(version) for record in result.records), now_ms)
+        self._log.append(batch, now_ms, lambda error: self._settle(coordinator, result, error))
 
     def _settle(self, coordinator: TransactionCoordinator, result: Result, error: ErrorCode) -> None:
         now_ms = self._now_ms()
@@ -159,74 +133,27 @@ class TransactionShard:
 
     def tick(self) -> None:
         """Do what is due by the clock."""
-        coordinator = self.coordinator
-        if coordinator is None:
-            return
-        now_ms = self._now_ms()
-        deadline_ms = coordinator.next_deadline_ms()
-        if deadline_ms is not None and deadline_ms <= now_ms:
-            for result in coordinator.on_timer(now_ms):
-                self._carry_out(coordinator, result, now_ms)
-            self._arm()
+        self._timer.tick()
 
     def on_clock_set(self, delta_ms: int) -> None:
         if self.coordinator is not None:
             self.coordinator.on_clock_set(delta_ms)
-            if self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
-            self._arm()
-
-    def _arm(self) -> None:
-        """Make sure that the loop wakes us in time. Waking too early costs little, so later deadlines move nothing."""
-        coordinator = self.coordinator
-        deadline_ms = coordinator.next_deadline_ms() if coordinator is not None else None
-        if deadline_ms is None or (self._timer is not None and self._armed_ms <= deadline_ms):
-            return
-        if self._timer is not None:
             self._timer.cancel()
-        self._armed_ms = deadline_ms
-        delay_ms = max(deadline_ms - self._now_ms(), 0)
-        self._timer = asyncio.get_running_loop().call_later(delay_ms / 1000, self._wake)
+            self._timer.arm()
 
-    def _wake(self) -> None:
-        self._timer = None
-        self.tick()
-        self._arm()
+    def _next_deadline_ms(self) -> int | None:
+        return self.coordinator.next_deadline_ms() if self.coordinator is not None else None
+
+    def _on_deadline(self, now_ms: int) -> None:
+        coordinator = self.transactions
+        for result in coordinator.on_timer(now_ms):
+            self._carry_out(coordinator, result, now_ms)
 
 
 def replay_log(coordinator: TransactionCoordinator, log_: Log, chunk_bytes: int) -> TransactionCoordinator:
     """Replay a partition's log into a new coordinator. Blocks: runs in a thread."""
-    for record in _records(log_, chunk_bytes):
-        coordinator.replay(record)
+    for header, batch in read_batches(log_, chunk_bytes):
+        if not header.is_control:
+            for record in read_records(batch, decode):
+                coordinator.replay(record)
     return coordinator
-
-
-def _records(log_: Log, chunk_bytes: int) -> Iterator[TransactionRecord]:
-    offset, end = log_.log_start_offset, log_.log_end_offset
-    while offset < end:
-        view = log_.read(offset, chunk_bytes, upper_offset=end).data
-        if not view:
-            return  # what lay behind this offset has been compacted away
-        for position, header in iter_batches(view):
-            offset = header.last_offset + 1
-            if header.is_control:
-                continue
-            for record in decode_records(view[position : position + header.size]):
-                decoded = decode(record.key, record.value) if record.key is not None else None
-                if decoded is not None:
-                    yield decoded
-
-
-def _encode(records: list[TransactionRecord], transaction_version: int, now_ms: int) -> bytearray:
-    stored = [
-        Record(offset, now_ms, key, value, ())
-        for offset, (key, value) in enumerate(record.encode(transaction_version) for record in records)
-    ]
-    return encode_batch(stored)
-
-
-def _send(completions: list[Completion]) -> None:
-    for token, response in completions:
-        assert isinstance(token, Waiting)
-        token.complete(response)
