@@ -101,3 +101,64 @@ def test_a_marker_on_its_way_to_a_slow_disk_is_not_seen_yet(tmp_path: Path) -> N
         assert partition.log.aborted_transactions(0, 10) == [(7, 0)]
 
     run(tmp_path, scenario)
+
+
+def record(partition: Partition) -> Appended | asyncio.Future[Appended]:
+    return partition.append(batch(1), NOW, "coordinator")
+
+
+def test_an_append_does_not_overtake_the_answer_to_one_that_took_the_slow_way(tmp_path: Path) -> None:
+    """Coordinators take over what they wrote when they are told of it, and must do so in the order of the log."""
+
+    async def scenario(partition: Partition, directory: HeldDirectory) -> None:
+        told = Told()
+        loop = asyncio.get_running_loop()
+
+        class Reader:
+            def on_growth(self, partition: Partition, size: int) -> None:
+                # The next thing that the loop does once the write has ended.
+                partition.waiters.clear()
+                loop.call_soon(lambda: told.note(record(partition), "second"))
+
+        directory.writer.slow = True
+        partition.waiters.add(Reader())
+        told.note(record(partition), "first")
+        directory.writer.slow = False
+        assert await told.both() == ["first", "second"]
+
+    run(tmp_path, scenario)
+
+
+def test_an_append_does_not_overtake_the_answer_to_one_that_was_flushed(tmp_path: Path) -> None:
+    async def scenario(partition: Partition, directory: HeldDirectory) -> None:
+        told = Told()
+        record(partition)
+        told.note(record(partition), "flushed")
+        directory.finish_flush()
+        told.note(record(partition), "behind it")
+        while directory.flushes:
+            directory.finish_flush()
+        assert await told.both() == ["flushed", "behind it"]
+        assert partition.high_watermark == 3
+
+    run(tmp_path, scenario, LogConfig(flush_messages=2))
+
+
+class Told:
+    """A coordinator that hears what became of two appends."""
+
+    def __init__(self) -> None:
+        self._names: list[str] = []
+        self._both = asyncio.Event()
+
+    def note(self, appended: Appended | asyncio.Future[Appended], name: str) -> None:
+        if isinstance(appended, asyncio.Future):
+            appended.add_done_callback(lambda done: self.note(done.result(), name))
+            return
+        self._names.append(name)
+        if len(self._names) == 2:
+            self._both.set()
+
+    async def both(self) -> list[str]:
+        await asyncio.wait_for(self._both.wait(), 10)
+        return self._names

@@ -45,6 +45,7 @@ class Partition:
     """The leader's view of one partition."""
 
     __slots__ = (
+        "_last_answer",
         "_unseen",
         "directory",
         "high_watermark",
@@ -81,6 +82,8 @@ class Partition:
         """Set once the topic's compression is not its producers'; it knows by itself if that changes again."""
         self._unseen: tuple[int, ...] = ()
         """First offsets of transactions whose marker is in the log, above the high watermark. Replaced whole."""
+        self._last_answer: asyncio.Future[Appended] | None = None
+        """The last one that a coordinator waits for."""
         self.use_config(log.config)
 
     def use_config(self, config: LogConfig) -> None:
@@ -120,6 +123,7 @@ class Partition:
         *,
         check: Callable[[], None] | None = None,
         recompressed: bool = False,
+        ordered: bool = False,
     ) -> Appended | asyncio.Future[Appended]:
         """Append one batch. Answers at once, or with a future when the disk is slow, a flush is asked for, or the batch
         is to be compressed in another way first.
@@ -127,6 +131,8 @@ class Partition:
         Raises AppendError for everything that Kafka reports per partition, or what `check` raises when the batch's turn
         has come. When a future comes back, the caller must leave the batch's buffer alone until it is done.
         """
+        if origin == "coordinator" and not ordered:
+            return self._in_order(self.append(batch, now_ms, origin, transaction_version, check=check, ordered=True))
         if self.offline:
             raise AppendError(ErrorCode.KAFKA_STORAGE_ERROR, "the log directory of this partition is offline")
         log, writer = self.log, self.directory.writer
@@ -159,6 +165,35 @@ class Partition:
             return self._after_flush(appended)
         self.advance_high_watermark(reserved.size)
         return appended
+
+    def _in_order(self, appended: Appended | asyncio.Future[Appended]) -> Appended | asyncio.Future[Appended]:
+        """Coordinators take over what they wrote when they hear of it, which must be in the order of the log: one that was
+        written at once does not overtake those whose futures are done and whose callbacks the loop has not come to yet."""
+        last = self._last_answer
+        if last is None and isinstance(appended, Appended):
+            return appended
+        answer: asyncio.Future[Appended] = asyncio.get_running_loop().create_future()
+        self._last_answer = answer
+        answer.add_done_callback(self._answered)
+        awaited = [each for each in (last, appended) if isinstance(each, asyncio.Future)]
+
+        def give(_: object) -> None:
+            if answer.done() or not all(each.done() for each in awaited):
+                return
+            if isinstance(appended, Appended):
+                answer.set_result(appended)
+            else:
+                self._copy(appended, answer)
+
+        give(None)
+        for each in awaited:
+            each.add_done_callback(give)
+        return answer
+
+    def _answered(self, answer: asyncio.Future[Appended]) -> None:
+        """The first of the answer's callbacks: the caller's follows before the loop turns to anything else."""
+        if self._last_answer is answer:
+            self._last_answer = None
 
     def advance_high_watermark(self, size: int) -> None:
         """Let readers see what the log holds, and wake those that wait."""
@@ -226,15 +261,15 @@ class Partition:
         self.directory.flush(self.log).add_done_callback(flushed)
         return future
 
-    @staticmethod
-    def _chain(source: asyncio.Future[Appended], target: asyncio.Future[Appended]) -> None:
-        def copy(done: asyncio.Future[Appended]) -> None:
-            if target.done():
-                return
-            error = done.exception()
-            if error is not None:
-                target.set_exception(error)
-            else:
-                target.set_result(done.result())
+    def _chain(self, source: asyncio.Future[Appended], target: asyncio.Future[Appended]) -> None:
+        source.add_done_callback(lambda done: self._copy(done, target))
 
-        source.add_done_callback(copy)
+    @staticmethod
+    def _copy(source: asyncio.Future[Appended], target: asyncio.Future[Appended]) -> None:
+        if target.done():
+            return
+        error = source.exception()
+        if error is not None:
+            target.set_exception(error)
+        else:
+            target.set_result(source.result())
