@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from headrace.testing import BrokerProcess
 from tests.faults.dictionary import Dictionary
 
 WARM_UP = 300
-REST_S = 0.002
+REST_S = 0.001
 
 
 class Window(NamedTuple):
@@ -31,12 +31,15 @@ class Probe:
         self._dictionary = dictionary
         self._sent = 0
 
-    def window(self, samples: int, holds: Callable[[], bool]) -> Window:
-        """After a warm-up, samples while `holds` is true, before and after each; fewer than wanted when it no longer is."""
-        for _ in range(min(WARM_UP, samples)):
+    def window(self, least: int, holds: Callable[[], bool], until: Callable[[], bool] = lambda: True) -> Window:
+        """After a warm-up, at least so many samples and then more `until` it is enough, each with `holds` before and after it.
+
+        It ends, perhaps with fewer, as soon as `holds` is no longer true.
+        """
+        for _ in range(min(WARM_UP, least)):
             self._wait()
         waits: list[float] = []
-        while len(waits) < samples and holds():
+        while holds() and not (until() and len(waits) >= least):
             wait = self._wait()
             if holds():
                 waits.append(wait)
@@ -51,9 +54,13 @@ class Probe:
         # A rest between samples, so that they are spread over seconds and meet everything that happens in them.
         time.sleep(REST_S)
         started = time.perf_counter()
-        self._producer.produce(topic, value, key)
+        self._producer.produce(topic, value, key, on_delivery=_must_succeed)
         assert self._producer.flush(30) == 0
         waited = time.perf_counter() - started
         if topic == self._dictionary.topic:
             self._dictionary.expected[key] = value
         return waited
+
+
+def _must_succeed(error: Any, _message: Any) -> None:
+    assert error is None, error
