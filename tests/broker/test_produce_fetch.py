@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from headrace.testing import LocalBroker, broker
+from headrace.testing import LocalBroker, broker, wait_until
 from headrace.testing.faults import ThrottledFs
 from headrace.wire.batch import decode_records
 from headrace.wire.errors import ErrorCode
@@ -130,7 +130,7 @@ def test_what_arrives_during_a_read_from_disk_is_not_missed() -> None:
         client.produce("cold", batch(b"first"))
         fs.active = True
         other.send(fetch_request("cold", 0, max_wait_ms=20_000, min_bytes=500), 12)
-        time.sleep(0.2)
+        wait_until(lambda: fs.hits, message="the read from disk has begun")
         client.produce("cold", batch(b"x" * 1000))
         began = time.monotonic()
         assert len(other.receive().responses[0].partitions[0].records) > 1000

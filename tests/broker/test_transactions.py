@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
 
@@ -43,6 +42,10 @@ def aborted(client: RawClient, topic: str, offset: int = 0) -> list[tuple[int, i
     data = client.fetch(topic, offset, isolation_level=READ_COMMITTED)
     assert data.error_code == 0
     return [(each.producer_id, each.first_offset) for each in data.aborted_transactions or ()]
+
+
+def long_polls(server: LocalBroker) -> int:
+    return server.call(lambda b: len(b.long_polls))
 
 
 def write_marker(client: RawClient, topic: str, producer: TransactionalClient, **options: int) -> int:
@@ -201,24 +204,16 @@ def test_plain_batches_of_a_transactional_request_are_plain(
 def test_a_long_poll_waits_for_the_end_of_the_transaction(
     server: LocalBroker, client: RawClient, topic: str, producer: TransactionalClient
 ) -> None:
-    answers = []
-
-    def poll() -> None:
-        with RawClient(server.port) as other:
-            began = time.monotonic()
-            data = other.fetch(topic, 0, isolation_level=READ_COMMITTED, max_wait_ms=8000, min_bytes=150)
-            answers.append((time.monotonic() - began, len(data.records)))
-
-    reader = threading.Thread(target=poll)
-    reader.start()
-    for _ in range(5):
-        producer.write(topic, b"x" * 100)
-        time.sleep(0.1)
-    assert not answers, "what is not decided is nothing to it"
-    producer.end(True)
-    reader.join(10)
-    ((seconds, size),) = answers
-    assert 0.4 < seconds < 7 and size >= 500
+    with RawClient(server.port) as other:
+        other.send(fetch_request(topic, 0, isolation_level=READ_COMMITTED, max_wait_ms=8000, min_bytes=150), 12)
+        wait_until(lambda: long_polls(server) == 1)
+        for _ in range(5):
+            producer.write(topic, b"x" * 100)
+            assert long_polls(server) == 1, "what is not decided is nothing to it"
+        began = time.monotonic()
+        assert producer.end(True) == 0
+        data = other.receive().responses[0].partitions[0]
+        assert len(data.records) >= 500 and time.monotonic() - began < 5
 
 
 def test_a_long_poll_counts_what_the_end_sets_free(
@@ -228,7 +223,7 @@ def test_a_long_poll_counts_what_the_end_sets_free(
     with RawClient(server.port) as other:
         wanted = fetch_request(topic, 0, isolation_level=READ_COMMITTED, max_wait_ms=8000, min_bytes=500)
         other.send(wanted, 12)
-        time.sleep(0.2)
+        wait_until(lambda: long_polls(server) == 1)
         began = time.monotonic()
         assert producer.end(True) == 0
         data = other.receive().responses[0].partitions[0]
@@ -240,7 +235,7 @@ def test_a_long_poll_counts_a_transaction_that_begins_and_ends_meanwhile(
 ) -> None:
     with RawClient(server.port) as other:
         other.send(fetch_request(topic, 0, isolation_level=READ_COMMITTED, max_wait_ms=8000, min_bytes=2000), 12)
-        wait_until(lambda: server.call(lambda b: len(b.long_polls)) == 1)
+        wait_until(lambda: long_polls(server) == 1)
         began = time.monotonic()
         for _ in range(2):
             producer.write(topic, b"x" * 1000)
@@ -259,7 +254,7 @@ def test_the_end_of_a_transaction_during_a_read_from_disk_is_not_missed() -> Non
         producer.write("cold", b"x" * 1000)
         fs.active = True
         other.send(fetch_request("cold", 0, isolation_level=READ_COMMITTED, max_wait_ms=20_000, min_bytes=500), 12)
-        time.sleep(0.2)
+        wait_until(lambda: fs.hits, message="the read from disk has begun")
         assert producer.end(True) == 0
         began = time.monotonic()
         assert len(other.receive().responses[0].partitions[0].records) > 1000

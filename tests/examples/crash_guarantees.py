@@ -87,6 +87,7 @@ class Crashes:
         with self._program() as program:
             for _ in range(self.random.randint(1, RECORDS_PER_ROUND)):
                 assert self._next(program), f"{self.example} ended before it was killed"
+            # Waits for nothing: this is what makes the kill hit anywhere in the work on a record, or between two.
             time.sleep(self.random.uniform(0, LONGEST_DELAY_S))
             program.kill()
             while self._next(program, killed=True):
