@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
+from headrace.broker.cleaner_worker import Worker
 from headrace.fs import Fs
 from headrace.storage.checkpoint import read_offsets
+from headrace.storage.compaction.cleaning import SourceSegment, Task
+from headrace.storage.compaction.worker import RoundFailed
 from headrace.testing import LocalBroker, broker, wait_until
 
 QUICK = {"log_cleaner_backoff_ms": 100, "log_segment_delete_delay_ms": 0}
@@ -125,3 +131,29 @@ def test_a_full_disk_takes_its_directory_offline_and_no_other(tmp_path: Path) ->
 
 def offline(server: LocalBroker) -> list[OSError | None]:
     return server.call(lambda b: [each.files.offline for each in b.replicas.directories])
+
+
+def test_a_log_of_many_producers_holds_up_no_client(tmp_path: Path) -> None:
+    """A task names every producer that the log remembers: what takes long of that happens away from the event loop."""
+    wrote: list[int] = []
+
+    class Noted(Task):
+        def to_json(self) -> str:
+            wrote.append(threading.get_ident())
+            return super().to_json()
+
+    producers = tuple((number, number, 0) for number in range(100_000))
+    missing = SourceSegment(0, 100)
+    task = Noted(str(tmp_path), (missing,), 0, 1, 0, 0, 1 << 20, 1 << 20, 4096, 10, producers=producers)
+
+    async def main() -> None:
+        worker = await Worker.start()
+        try:
+            with pytest.raises(RoundFailed):
+                await worker.begin(task)
+        finally:
+            await worker.close()
+
+    asyncio.run(main())
+    assert len(wrote) == 1 and wrote != [threading.get_ident()]
+    assert Task.from_json(task.to_json()) == Task(**{field.name: getattr(task, field.name) for field in fields(task)})

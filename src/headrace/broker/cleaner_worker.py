@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from headrace.storage.compaction.cleaning import Finished, Task
@@ -28,20 +29,20 @@ class Worker:
         return Worker(await asyncio.get_running_loop().run_in_executor(thread, _start), thread)
 
     async def begin(self, task: Task) -> Cleaned | Finished:
-        return await self._ask(task.to_json() + "\n")
+        return await self._ask(lambda: task.to_json() + "\n")
 
     async def next(self) -> Cleaned | Finished:
-        return await self._ask("")
+        return await self._ask(str)
 
-    async def _ask(self, text: str) -> Cleaned | Finished:
+    async def _ask(self, text: Callable[[], str]) -> Cleaned | Finished:
         return decode(await asyncio.get_running_loop().run_in_executor(self._thread, self._exchange, text))
 
-    def _exchange(self, text: str) -> str:
+    def _exchange(self, text: Callable[[], str]) -> str:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         line = ""
         try:
-            self._process.stdin.write(text)
+            self._process.stdin.write(text())
             self._process.stdin.flush()
             line = self._process.stdout.readline()
         except BrokenPipeError:
