@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -56,20 +57,24 @@ def test_kept_columns_name_no_machine(suite: str) -> None:
     assert str(PROJECT) not in (EXPECTED / f"{suite}.json").read_text()
 
 
-def test_a_kept_column_is_valid_for_its_suite_only(tmp_path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    monkeypatch.setattr("conformance.results.EXPECTED", tmp_path)
+@pytest.fixture
+def own_suite(tmp_path: Path) -> str:
+    """The name of a suite that is a path: what is kept of it lies there, and not in the project."""
+    return str(tmp_path / "s")
+
+
+def test_a_kept_column_is_valid_for_its_suite_only(own_suite: str) -> None:
     results = [Result("b", "fail", 2.0, f"{PROJECT}/x at 127.0.0.1:5 for topic_rnd12ab_t"), Result("a", "pass", 1.0)]
-    write_expected("s", "version 1", "Apache Kafka", results)
-    assert read_expected("s", "version 2") is None
-    kept = read_expected("s", "version 1")
+    write_expected(own_suite, "version 1", "Apache Kafka", results)
+    assert read_expected(own_suite, "version 2") is None
+    kept = read_expected(own_suite, "version 1")
     assert kept is not None
     assert list(kept) == ["a", "b"]
     assert kept["b"].reason == "x at HOST:PORT for topic_rnd_t"
 
 
-def test_a_cached_result_belongs_to_its_sources(tmp_path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    monkeypatch.setattr("conformance.results.RESULTS", tmp_path)
-    CachedColumn("s", "headrace", "old").put(Result("test.py::test_x[a/b]", "pass", 1.0))
-    assert CachedColumn("s", "headrace", "new").get("test.py::test_x[a/b]") is None
-    stale = CachedColumn("s", "headrace", "new").get("test.py::test_x[a/b]", any_fingerprint=True)
+def test_a_cached_result_belongs_to_its_sources(own_suite: str) -> None:
+    CachedColumn(own_suite, "headrace", "old").put(Result("test.py::test_x[a/b]", "pass", 1.0))
+    assert CachedColumn(own_suite, "headrace", "new").get("test.py::test_x[a/b]") is None
+    stale = CachedColumn(own_suite, "headrace", "new").get("test.py::test_x[a/b]", any_fingerprint=True)
     assert stale == Result("test.py::test_x[a/b]", "pass", 1.0)
