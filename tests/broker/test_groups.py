@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from headrace.broker.groups import java_hash, partition_for
+from headrace.broker.internal_topic import java_hash, partition_for
 from headrace.clock import ManualClock
 from headrace.testing import LocalBroker, broker
 from headrace.testing.faults import ThrottledFs

@@ -1,7 +1,6 @@
-"""Transactions on this broker: which partition of `__transaction_state` a transactional id belongs to, and that topic's life.
+"""Transactions on this broker: a shard over each partition of `__transaction_state`, and what others ask of all of them.
 
-Owns: the shards, their loading, and the topic's creation on first need. The rules of transactions are in
-`headrace.coordinator.transactions`.
+The topic's life is in `internal_topic.py`, the rules of transactions are in `headrace.coordinator.transactions`.
 """
 
 from __future__ import annotations
@@ -9,10 +8,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
-from headrace.broker.groups import CLOCK_STEP_MS, LOOK_EVERY_MS, WAIT_FOR_LOADING_SECONDS, partition_for
+from headrace.broker.internal_topic import InternalTopic
 from headrace.broker.markers import write_markers
 from headrace.broker.transaction_shard import TransactionShard, replay_log
 from headrace.coordinator.transactions.checks import Producer
@@ -21,7 +21,7 @@ from headrace.coordinator.transactions.coordinator import TransactionCoordinator
 from headrace.coordinator.transactions.result import Markers
 from headrace.coordinator.transactions.transaction import TopicPartition
 from headrace.replica.features import TRANSACTION_VERSION, effective_level
-from headrace.replica.internal_topics import on_create_internal_topic
+from headrace.replica.partition import Partition
 from headrace.replica.topic_names import TRANSACTION_STATE
 from headrace.wire.errors import ErrorCode
 
@@ -41,27 +41,18 @@ class Transactions:
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
-        self._shards: list[TransactionShard | None] = []
-        """By partition; None where the log is missing because its directory is offline."""
-        self._creating: asyncio.Task[None] | None = None
-        self._loading: asyncio.Task[None] | None = None
+        self._topic = topic = InternalTopic(broker, TRANSACTION_STATE, self._open_shard, self._loader, log)
         self._reserving: asyncio.Task[None] | None = None
-        self._clock_offset_ms = self._wall_minus_monotonic_ms(broker.clock.now_ms())
-
-    async def start(self) -> None:
-        """Load what is there. Small topics are loaded when this returns; clients of a large one are asked to wait."""
-        self._broker.metadata.on_topics_deleted.append(self._on_topics_deleted)
-        self._broker.timers.every("transaction timers", lambda: LOOK_EVERY_MS, self._tick)
-        self._open_shards()
-        if self._loading is not None:
-            await asyncio.wait([self._loading], timeout=WAIT_FOR_LOADING_SECONDS)
+        self.is_available = topic.is_available
+        self.create_topic = topic.create
+        self.now_ms = topic.now_ms
+        self.on_clock = topic.tick
+        self.start = topic.start
 
     async def stop(self) -> None:
         """Markers that are not written yet follow at the next start."""
-        if self._loading is not None:
-            self._loading.cancel()
-            await asyncio.wait([self._loading])
-        for shard in self._present_shards:
+        await self._topic.stop()
+        for shard in self._topic.shards:
             await shard.stop()
 
     # What partition leaders ask
@@ -130,35 +121,21 @@ class Transactions:
         """The shard that serves a transactional id, or why there is none just now."""
         if not transactional_id:
             return ErrorCode.INVALID_REQUEST
-        shards = self._shards
-        if not shards:
-            return ErrorCode.NOT_COORDINATOR
-        shard = shards[partition_for(transactional_id, len(shards))]
-        if shard is None or shard.partition.offline:
-            return ErrorCode.NOT_COORDINATOR
-        return shard if shard.coordinator is not None else shard.state
-
-    def is_available(self, transactional_id: str) -> bool:
-        """Whether this node is an id's coordinator, be it still loading."""
-        shards = self._shards
-        shard = shards[partition_for(transactional_id, len(shards))] if shards else None
-        return shard is not None and not shard.partition.offline
+        return self._topic.shard(transactional_id)
 
     @property
     def has_topic(self) -> bool:
-        return bool(self._shards)
-
-    @property
-    def _present_shards(self) -> list[TransactionShard]:
-        return [shard for shard in self._shards if shard is not None]
+        return self._topic.partition_count > 0
 
     @property
     def loaded_shards(self) -> list[TransactionShard]:
-        return [each for each in self._present_shards if each.coordinator is not None and not each.partition.offline]
+        return self._topic.loaded_shards
 
     @property
     def is_loading(self) -> bool:
-        return self._loading is not None and not self._loading.done()
+        return self._topic.is_loading
+
+    # What others ask
 
     def count_by_state(self) -> dict[str, int]:
         return Counter(
@@ -176,38 +153,6 @@ class Transactions:
         """Transactions that have ended since the start, by outcome."""
         coordinators = [shard.transactions for shard in self.loaded_shards]
         return {"commit": sum(c.committed for c in coordinators), "abort": sum(c.aborted for c in coordinators)}
-
-    async def create_topic(self) -> None:
-        """Create `__transaction_state`, as the first question for a coordinator does. Callers at once share one try."""
-        if self._shards:
-            return
-        if self._creating is None or self._creating.done():
-            self._creating = asyncio.ensure_future(self._create_topic())
-        await asyncio.shield(self._creating)
-
-    # Time
-
-    def now_ms(self) -> int:
-        """The wall clock. When somebody sets it, the next checks move along."""
-        now_ms = self._broker.clock.now_ms()
-        offset_ms = self._wall_minus_monotonic_ms(now_ms)
-        step_ms = offset_ms - self._clock_offset_ms
-        if abs(step_ms) > CLOCK_STEP_MS:
-            self._clock_offset_ms = offset_ms
-            for shard in self._present_shards:
-                shard.on_clock_set(step_ms)
-        return now_ms
-
-    def _wall_minus_monotonic_ms(self, now_ms: int) -> int:
-        return now_ms - int(self._broker.clock.monotonic() * 1000)
-
-    def on_clock(self) -> None:
-        """The clock was moved by hand: do what is due."""
-        for shard in self._present_shards:
-            shard.tick()
-
-    async def _tick(self) -> None:
-        self.on_clock()
 
     # Markers
 
@@ -230,33 +175,14 @@ class Transactions:
         )
         return {each: answers.get(each, ErrorCode.NONE) for each in markers.partitions}
 
-    # The topic's life
+    # Shards
 
-    async def _create_topic(self) -> None:
-        settings = self._broker.settings
-        error, message = await self._broker.metadata.change(
-            lambda image: on_create_internal_topic(image, TRANSACTION_STATE, settings)
-        )
-        if error is not ErrorCode.NONE:
-            log.error("%s cannot be created: %s", TRANSACTION_STATE, message or error.message)
-        self._open_shards()
+    def _open_shard(self, partition: Partition) -> TransactionShard:
+        return TransactionShard(partition, self._topic.now_ms, self._write_markers)
 
-    def _open_shards(self) -> None:
-        topic = self._broker.image.topics.get(TRANSACTION_STATE)
-        if topic is None or self._shards:
-            return
-        replicas = [self._broker.replicas.get(TRANSACTION_STATE, index) for index in range(len(topic.partitions))]
-        self._shards = [
-            TransactionShard(each, self.now_ms, self._write_markers) if each is not None else None for each in replicas
-        ]
-        with_records = []
-        for shard in self._present_shards:
-            if shard.partition.log.log_start_offset == shard.partition.log.log_end_offset:
-                shard.start(self._coordinator(shard))
-            else:
-                with_records.append(shard)
-        if with_records:
-            self._loading = asyncio.ensure_future(self._load(with_records))
+    def _loader(self, shard: TransactionShard) -> Callable[[], TransactionCoordinator]:
+        chunk_bytes = self._broker.settings["transaction.state.log.load.buffer.size"]
+        return partial(replay_log, self._coordinator(shard), shard.partition.log, chunk_bytes)
 
     def _coordinator(self, shard: TransactionShard) -> TransactionCoordinator:
         broker = self._broker
@@ -274,24 +200,3 @@ class Transactions:
         if producer_id is None and (self._reserving is None or self._reserving.done()):
             self._reserving = asyncio.ensure_future(producer_ids.ensure())
         return producer_id
-
-    async def _load(self, shards: list[TransactionShard]) -> None:
-        """One after the other, so that cold reads of clients find a free thread."""
-        chunk_bytes = self._broker.settings["transaction.state.log.load.buffer.size"]
-        for shard in shards:
-            coordinator = self._coordinator(shard)
-            try:
-                await self._broker.run_reader(replay_log, coordinator, shard.partition.log, chunk_bytes)
-            except Exception:
-                # Without its past an id would lose open transactions: better that it waits for a repair.
-                log.exception("%s-%d cannot be loaded", shard.partition.topic, shard.partition.partition)
-                shard.unload()
-                continue
-            if shard.state is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-                shard.start(coordinator)
-
-    def _on_topics_deleted(self, topics: Sequence[tuple[str, bytes]]) -> None:
-        if any(name == TRANSACTION_STATE for name, _ in topics):
-            for shard in self._present_shards:
-                shard.unload()
-            self._shards = []
