@@ -330,6 +330,25 @@ def test_markers_that_come_too_late(client: RawClient, topic: str) -> None:
     assert stale == ErrorCode.INVALID_PRODUCER_EPOCH
 
 
+def test_a_transaction_is_not_complete_while_a_partition_holds_one_that_the_coordinator_has_lost(
+    server: LocalBroker, client: RawClient, topic: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As power loss can leave it: the log of a partition is ahead of the coordinator's. The next transaction would join what
+    is open there, and commit records of which nobody knows how they ended."""
+    producer = TransactionalClient(client, topic, v2=True)
+    producer.write(topic, b"a")
+    producer.write(topic, b"b", partition=1)
+    unknown = batch(b"lost", is_transactional=True, producer_id=producer.producer_id, producer_epoch=1, base_sequence=0)
+    server.call(lambda b: b.replicas.get(topic, 0).append(memoryview(unknown), b.clock.now_ms()))
+    assert producer.end(True) == 0
+    wait_until(lambda: f"{topic}-0; trying again" in caplog.text)
+    assert latest(client, topic) == 0 and f"{topic}-1" not in caplog.text
+    assert producer.produce(topic, b"c", partition=1).error_code == ErrorCode.CONCURRENT_TRANSACTIONS
+    assert write_marker(client, topic, producer, epoch=1) == 0
+    wait_until(lambda: producer.produce(topic, b"c", partition=1).error_code == 0)
+    assert aborted(client, topic) == [(producer.producer_id, 0)]
+
+
 # A slow disk
 
 

@@ -36,9 +36,15 @@ async def write_markers(
     coordinator_epoch: int,
     transaction_version: int,
     partitions: Iterable[tuple[str, int]],
+    *,
+    late_is_done: bool = True,
 ) -> dict[tuple[str, int], ErrorCode]:
-    """Append a marker to each of these partitions; what became of each."""
-    marker = _Marker(broker, producer_id, producer_epoch, commit, coordinator_epoch, transaction_version)
+    """Append a marker to each of these partitions; what became of each.
+
+    A partition that knows a newer epoch refuses it. `late_is_done`: that is as good as written, if the producer has nothing
+    open there.
+    """
+    marker = _Marker(broker, producer_id, producer_epoch, commit, coordinator_epoch, transaction_version, late_is_done)
     outcomes = {key: marker.write(*key) for key in partitions}
     return {key: await outcome if isinstance(outcome, asyncio.Future) else outcome for key, outcome in outcomes.items()}
 
@@ -54,6 +60,7 @@ class _Marker:
         commit: bool,
         coordinator_epoch: int,
         transaction_version: int,
+        late_is_done: bool,
     ) -> None:
         self.broker = broker
         self.producer_id = producer_id
@@ -61,6 +68,7 @@ class _Marker:
         self.commit = commit
         self.coordinator_epoch = coordinator_epoch
         self.transaction_version = transaction_version
+        self.late_is_done = late_is_done
 
     def write(self, topic: str, index: int) -> ErrorCode | asyncio.Future[ErrorCode]:
         partition = self.broker.replicas.get(topic, index)
@@ -81,7 +89,7 @@ class _Marker:
         try:
             appended = partition.append(memoryview(batch), now_ms, "coordinator", self.transaction_version)
         except AppendError as error:
-            return error.error_code
+            return ErrorCode.NONE if self._has_ended(partition, error) else error.error_code
         # The marker has its place, written or not: what was verified before is void behind it.
         self.broker.verifications.on_marker(partition, self.producer_id, self.producer_epoch)
         if isinstance(appended, asyncio.Future):
@@ -89,6 +97,14 @@ class _Marker:
         if written is not None:
             written()
         return ErrorCode.NONE
+
+    def _has_ended(self, partition: Partition, error: AppendError) -> bool:
+        """Whether the marker is refused because there is nothing left to end. A transaction of a newer epoch that is open
+        there is one whose beginning the coordinator has lost: what comes next must not be taken for a part of it."""
+        if not self.late_is_done or error.error_code is not ErrorCode.INVALID_PRODUCER_EPOCH:
+            return False
+        entry = partition.log.producers.entries.get(self.producer_id)
+        return entry is None or entry.txn_first_offset < 0
 
 
 def _later(appended: asyncio.Future[Appended], written: Callable[[], None] | None) -> asyncio.Future[ErrorCode]:

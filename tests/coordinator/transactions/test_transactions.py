@@ -257,12 +257,14 @@ def test_markers_of_a_transaction_that_is_over_do_nothing(d: Driver) -> None:
     assert d.state() is TransactionState.COMPLETE_COMMIT and not d.markers
 
 
-def test_a_partition_that_knows_a_newer_epoch_is_done_and_a_replaced_coordinator_stops(d: Driver) -> None:
+def test_a_marker_that_is_refused_is_not_written_and_a_replaced_coordinator_stops(d: Driver) -> None:
     producer = d.init().producer
     d.add(producer, A, B)
     d.end(producer)
-    d.write_markers({A: ErrorCode.INVALID_PRODUCER_EPOCH, B: ErrorCode.TRANSACTION_COORDINATOR_FENCED})
-    assert not d.markers and d.current().partitions == {B}
+    d.write_markers({A: ErrorCode.INVALID_PRODUCER_EPOCH})
+    assert d.current().partitions == {A} and d.state() is TransactionState.PREPARE_COMMIT
+    d.write_markers({A: ErrorCode.TRANSACTION_COORDINATOR_FENCED})
+    assert not d.markers and d.current().partitions == {A}
 
 
 def test_an_end_that_cannot_be_written_changes_nothing(d: Driver) -> None:

@@ -37,6 +37,7 @@ async def handle(broker: Broker, request: WriteTxnMarkersRequest, context: Reque
             marker.coordinator_epoch,
             marker.transaction_version,
             [(topic.name, index) for topic in marker.topics for index in topic.partition_indexes],
+            late_is_done=False,
         )
         outcomes.setdefault(marker.producer_id, {}).update(written)
     return WriteTxnMarkersResponse(

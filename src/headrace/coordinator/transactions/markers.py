@@ -11,8 +11,6 @@ from headrace.wire.errors import ErrorCode
 
 DONE = (
     ErrorCode.NONE,
-    # The partition knows a newer epoch of the producer, so its part of this transaction has ended already.
-    ErrorCode.INVALID_PRODUCER_EPOCH,
     # The partition could not have taken the producer's records either.
     ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
     ErrorCode.UNSUPPORTED_VERSION,
