@@ -194,6 +194,18 @@ def test_a_setting_of_the_clock_moves_the_checks(d: Driver) -> None:
     assert d.coordinator.next_deadline_ms() == before + 5000
 
 
+def test_ids_with_long_names_expire_in_batches_that_fit_a_log() -> None:
+    d = Driver(transactional_id_expiration_ms=50_000, remove_expired_interval_ms=1000)
+    names = [f"{number:030000}" for number in range(100)]
+    for name in names:
+        d.init(name)
+    d.now_ms += 60_000
+    results = d.coordinator.on_timer(d.now_ms)
+    assert [record.transactional_id for result in results for record in result.records] == names
+    for result in results:
+        assert sum(len(record.encode(2)[0]) for record in result.records) < 1 << 20
+
+
 def test_ids_expire_when_nothing_is_open() -> None:
     d = Driver(transactional_id_expiration_ms=50_000, remove_expired_interval_ms=1000)
     rested, busy = d.init("rested").producer, d.init("busy", timeout_ms=900_000).producer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from headrace.coordinator.transactions import transitions
 from headrace.coordinator.transactions.records import TransactionRecord
@@ -11,7 +11,8 @@ from headrace.coordinator.transactions.transaction import AT_REST, Transactional
 from headrace.wire.errors import ErrorCode
 
 TOMBSTONES_PER_BATCH = 2000
-"""Some 200 KB, well below max.message.bytes."""
+CHARACTERS_PER_BATCH = 128 * 1024
+"""Of the names, which make up most of a batch and may be long: at most half a megabyte, below max.message.bytes."""
 
 
 def expire(entries: Iterable[TransactionalId], latest_ms: int) -> list[Result]:
@@ -21,10 +22,20 @@ def expire(entries: Iterable[TransactionalId], latest_ms: int) -> list[Result]:
         for entry in entries
         if entry.pending is None and entry.current.state in AT_REST and entry.current.last_update_ms <= latest_ms
     ]
-    return [
-        _tombstones(expired[start : start + TOMBSTONES_PER_BATCH])
-        for start in range(0, len(expired), TOMBSTONES_PER_BATCH)
-    ]
+    return [_tombstones(some) for some in _batches(expired)]
+
+
+def _batches(entries: Iterable[TransactionalId]) -> Iterator[list[TransactionalId]]:
+    some: list[TransactionalId] = []
+    characters = 0
+    for entry in entries:
+        characters += len(entry.name)
+        if some and (len(some) == TOMBSTONES_PER_BATCH or characters > CHARACTERS_PER_BATCH):
+            yield some
+            some, characters = [], len(entry.name)
+        some.append(entry)
+    if some:
+        yield some
 
 
 def _tombstones(entries: Sequence[TransactionalId]) -> Result:
