@@ -9,7 +9,7 @@ from headrace import client
 from headrace.verify.client_settings import CALL_TIMEOUT_S, PERSISTENT, READING, TRANSACTIONAL
 from headrace.verify.evidence import COMMITTED, UNCOMMITTED
 from headrace.verify.history import OK, UNKNOWN
-from headrace.verify.worker import Stage, Worker, client_errors, reason, where
+from headrace.verify.worker import Stage, Worker, client_errors, leave, reason, where
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer
@@ -44,7 +44,7 @@ class Reader(Worker):
             identity = self.recorder.invoke(self.label, "poll", isolation=self.isolation, session=session)
             messages = [message for message in consumer.consume(200, timeout=0.2) if message.error() is None]
             self.recorder.end(identity, OK, records=[where(message) for message in messages])
-        consumer.close()
+        leave(consumer)
 
 
 def _from_the_beginning(stage: Stage) -> list[Any]:
@@ -112,7 +112,7 @@ class FinalReader(Worker):
         partitions = _from_the_beginning(self.stage)
         consumer.assign(partitions)
         records = self._until_the_end(consumer, len(partitions))
-        consumer.close()
+        leave(consumer)
         self.recorder.end(identity, OK, records=records, unstable=unstable)
 
     def _until_the_end(self, consumer: Consumer, open_partitions: int) -> list[Any]:

@@ -21,7 +21,7 @@ from headrace.verify.nemesis import END_TXN, NETWORK, Fault, Nemesis
 from headrace.verify.readers import FinalReader, Reader, Unfinished
 from headrace.verify.target import Target
 from headrace.verify.transformers import OffsetWatcher, Transformer, ask_committed
-from headrace.verify.worker import Stage, Worker
+from headrace.verify.worker import Stage, Worker, leave
 from headrace.verify.writers import PlainProducer, TransactionalWriter
 from headrace.wire.messages.end_txn import EndTxnRequest
 
@@ -171,7 +171,7 @@ def _read_everything(stage: Stage) -> None:
         if not any(ask_committed(last, consumer) for _ in range(3)):
             raise Unfinished("the group's committed offsets cannot be read")
     finally:
-        consumer.close()
+        leave(consumer)
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.verify.client_settings import CALL_TIMEOUT_S, IN_GROUP
 from headrace.verify.history import OK, UNKNOWN
-from headrace.verify.worker import client_errors, reason, where
+from headrace.verify.worker import client_errors, leave, reason, where
 from headrace.verify.writers import Session, SessionWorker
 
 if TYPE_CHECKING:
@@ -31,11 +31,11 @@ class Transformer(SessionWorker):
                 continue
             batch = self._read(consumer)
             if batch and not self._transact(session, batch) and not self._rewind(consumer):
-                consumer.close()
+                leave(consumer)
                 consumer = self._subscribe()
         if session is not None:
             session.close()
-        consumer.close()
+        leave(consumer)
 
     def _subscribe(self) -> Consumer:
         self._reads += 1
@@ -117,7 +117,7 @@ class OffsetWatcher(SessionWorker):
             ask_committed(self, consumer)
             self.ready.set()
             self.stopping.wait(0.5)
-        consumer.close()
+        leave(consumer)
 
 
 def ask_committed(worker: Any, consumer: Consumer) -> bool:
