@@ -4,51 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from headrace.broker.coordinator_log import CoordinatorLog, encode_records, read_batches, read_records
 from headrace.replica.partition import Partition
-from headrace.replica.writer import DirectoryWriter
 from headrace.storage.config import LogConfig
 from headrace.storage.errors import AppendError
-from headrace.storage.log import Log
 from headrace.wire.errors import ErrorCode
-from tests.storage.builders import NOW, new_log
+from tests.replica.held_directory import HeldDirectory, run
+from tests.storage.builders import NOW
 
 log = logging.getLogger("headrace.groups")
 Told = asyncio.Queue[tuple[str, ErrorCode]]
-
-
-class HeldDirectory:
-    """A directory whose flushes end when the test says so."""
-
-    def __init__(self) -> None:
-        self.writer = DirectoryWriter("test", asyncio.get_running_loop())
-        self.flush_ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    def fail(self, error: OSError) -> None:
-        raise error
-
-    def flush(self, log: Log) -> asyncio.Future[None]:
-        return self.flush_ended
-
-
-def run(
-    path: Path, scenario: Callable[[Partition, HeldDirectory], Awaitable[None]], config: LogConfig | None = None
-) -> None:
-    async def main() -> None:
-        directory = HeldDirectory()
-        partition = Partition(new_log(path / "t-0", config), leader_epoch=0, directory=directory)
-        try:
-            await scenario(partition, directory)
-        finally:
-            directory.writer.close()
-            partition.log.drop()
-
-    asyncio.run(main())
 
 
 def write(partition: Partition, name: str, told: Told) -> None:
@@ -105,7 +75,7 @@ def test_an_append_that_fails_later_is_settled_with_its_error(tmp_path: Path) ->
         told = Told()
         write(partition, "awaits its flush", told)
         assert told.empty()
-        directory.flush_ended.set_exception(AppendError(ErrorCode.KAFKA_STORAGE_ERROR, "the disk is gone"))
+        directory.flushes[0][1].set_exception(AppendError(ErrorCode.KAFKA_STORAGE_ERROR, "the disk is gone"))
         assert await told.get() == ("awaits its flush", ErrorCode.KAFKA_STORAGE_ERROR)
 
     run(tmp_path, scenario, LogConfig(flush_messages=1))

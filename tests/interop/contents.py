@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from headrace.broker.groups import partition_for
+from headrace.broker.internal_topic import partition_for
 from headrace.replica.topic_names import CONSUMER_OFFSETS
 from headrace.testing import wait_until
 from headrace.wire.batch import iter_batches

@@ -13,7 +13,7 @@ from concurrent.futures import Executor
 from time import perf_counter
 from typing import Literal, Protocol
 
-from headrace.replica.recompression import Recompression, target_codec
+from headrace.replica.recompression import Recompression, hand_on, target_codec
 from headrace.replica.writer import DirectoryWriter
 from headrace.storage.config import LogConfig
 from headrace.storage.errors import AppendError
@@ -183,7 +183,7 @@ class Partition:
             if isinstance(appended, Appended):
                 answer.set_result(appended)
             else:
-                self._copy(appended, answer)
+                hand_on(appended, answer)
 
         give(None)
         for each in awaited:
@@ -234,7 +234,7 @@ class Partition:
                 self._note_completed(reservation)
             appended = self.log.commit(reservation)
             if appended.flush_due:
-                self._chain(self._after_flush(appended), future)
+                self._after_flush(appended).add_done_callback(lambda done: hand_on(done, future))
                 return
             self.advance_high_watermark(reservation.size)
             if not future.done():
@@ -260,16 +260,3 @@ class Partition:
 
         self.directory.flush(self.log).add_done_callback(flushed)
         return future
-
-    def _chain(self, source: asyncio.Future[Appended], target: asyncio.Future[Appended]) -> None:
-        source.add_done_callback(lambda done: self._copy(done, target))
-
-    @staticmethod
-    def _copy(source: asyncio.Future[Appended], target: asyncio.Future[Appended]) -> None:
-        if target.done():
-            return
-        error = source.exception()
-        if error is not None:
-            target.set_exception(error)
-        else:
-            target.set_result(source.result())

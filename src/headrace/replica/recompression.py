@@ -90,7 +90,7 @@ class Recompression:
                     answer.set_exception(error)
                 continue
             if isinstance(appended, asyncio.Future):
-                appended.add_done_callback(lambda done, answer=answer: _copy(done, answer))
+                appended.add_done_callback(lambda done, answer=answer: hand_on(done, answer))
             elif not answer.done():
                 answer.set_result(appended)
 
@@ -104,7 +104,8 @@ def _level(config: LogConfig, codec: Codec) -> int | None:
     return levels.get(codec)
 
 
-def _copy(source: asyncio.Future[Appended], target: asyncio.Future[Appended]) -> None:
+def hand_on(source: asyncio.Future[Appended], target: asyncio.Future[Appended]) -> None:
+    """How the one ended is how the other ends."""
     if target.done():
         return
     error = source.exception()
