@@ -10,7 +10,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-const batch = 10
+const (
+	batch = 10
+	// End waits for a heartbeat, and after a lost connection none comes before the rebalance that is held off until End returns.
+	endTimeout = 8 * time.Second
+)
 
 var errNotCommitted = errors.New("aborted instead")
 
@@ -92,7 +96,7 @@ func (w *worker) transactBatch(s *session, records []*kgo.Record) bool {
 }
 
 func (w *worker) finishBatch(s *session, txn string, offsets fields, commit bool) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*callTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
 	defer cancel()
 	var offsetsID string
 	if commit {
