@@ -120,6 +120,15 @@ def test_a_partition_asked_for_twice_is_answered_once(client: RawClient, topic: 
     assert answer.error_code == ErrorCode.INVALID_REQUEST
 
 
+def test_a_long_request_with_a_repetition_stops_nobody(client: RawClient, topic: str) -> None:
+    indexes = [*range(50_000), 0]
+    rows = [ListOffsetsPartition(partition_index=index, timestamp=-1) for index in indexes]
+    request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=topic, partitions=rows)])
+    answers = client.call(request, 5).topics[0].partitions
+    errors = [each.error_code for each in answers]
+    assert errors[:3] == [ErrorCode.INVALID_REQUEST, 0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+
+
 def test_a_reader_that_diverged_is_told_where(client: RawClient, topic: str) -> None:
     client.produce(topic, batch(b"a"))
 

@@ -8,6 +8,7 @@ Not implemented: tiered storage, so the earliest local offset is the log's start
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from headrace.broker.context import RequestContext
@@ -39,14 +40,13 @@ NEEDS_VERSION = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST
 
 async def handle(broker: Broker, request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsResponse:
     committed = request.isolation_level == READ_COMMITTED
-    asked = [(topic.name, part.partition_index) for topic in request.topics for part in topic.partitions]
-    repeated = {key for key in asked if asked.count(key) > 1} if len(set(asked)) != len(asked) else set()
+    asked = Counter((topic.name, part.partition_index) for topic in request.topics for part in topic.partitions)
     topics = []
     for topic in request.topics:
         rows = {}
         for part in topic.partitions:
             index = part.partition_index
-            if (topic.name, index) in repeated:
+            if asked[topic.name, index] > 1:
                 rows[index] = _error(index, ErrorCode.INVALID_REQUEST)
                 continue
             partition = broker.replicas.get(topic.name, index)
