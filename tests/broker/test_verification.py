@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from headrace.broker.verification import Verifications, client_error
-from headrace.replica.recompression import Recompression
+from headrace.replica.preparation import Preparation
 from headrace.storage.config import LogConfig
 from headrace.storage.errors import AppendError
 from headrace.storage.log import Appended
@@ -149,15 +149,15 @@ def test_a_marker_while_the_batch_is_being_compressed_shuts_it_out(
     sent = batch(b"x", is_transactional=True, producer_id=PRODUCER, producer_epoch=0, base_sequence=0)
     guard = verifications.begin(partition, PRODUCER, 0, 0, adds=False)
 
-    def append(_: memoryview, __: int, check: Callable[[], None] | None) -> Appended:
+    def append(_: memoryview, __: int, check: Callable[[], None] | None, ___: bool) -> Appended:
         assert check is not None
         check()
         raise AssertionError("the batch was let in")
 
     async def run() -> None:
         threads = LaterExecutor()
-        recompression = Recompression(threads, append)
-        appended = recompression.append(
+        preparation = Preparation(threads, append)
+        appended = preparation.append(
             memoryview(sent),
             1_700_000_000_000,
             LogConfig(compression_type="gzip"),

@@ -25,6 +25,18 @@ def open_all(path: Path) -> tuple[LogDirectory, float]:
     return directory, (time.process_time() - started) / LOGS
 
 
+def memory_of_one(path: Path) -> float:
+    tracemalloc.start()
+    directory, _ = open_all(path)
+    gc.collect()
+    per_log = tracemalloc.get_traced_memory()[0] / LOGS
+    tracemalloc.stop()
+    assert directory.files.open_count == LOGS, "the active segment's file and no other"
+    directory.close(clean=True)
+    directory.unlock()
+    return per_log
+
+
 def test_many_small_logs(tmp_path: Path) -> None:
     directory, _ = open_all(tmp_path)
     topic_id = random_uuid()
@@ -33,16 +45,9 @@ def test_many_small_logs(tmp_path: Path) -> None:
     directory.close(clean=True)
     directory.unlock()
 
-    tracemalloc.start()
-    before = tracemalloc.get_traced_memory()[0]
-    directory, _ = open_all(tmp_path)
-    gc.collect()
-    per_log = (tracemalloc.get_traced_memory()[0] - before) / LOGS
-    tracemalloc.stop()
+    # The lower of two, because one may meet a table of the interpreter's own that grows.
+    per_log = min(memory_of_one(tmp_path), memory_of_one(tmp_path))
     assert per_log < 6_000, "an idle log must cost next to nothing"
-    assert directory.files.open_count == LOGS, "the active segment's file and no other"
-    directory.close(clean=True)
-    directory.unlock()
 
     # A guard against something quadratic or a second pass, several times above what is measured (0.25 ms a log), because
     # the machine is shared. It does not show the goal of 10,000 logs in 3 s.

@@ -13,7 +13,7 @@ from concurrent.futures import Executor
 from time import perf_counter
 from typing import Literal, Protocol
 
-from headrace.replica.recompression import Recompression, hand_on, target_codec
+from headrace.replica.preparation import Preparation, hand_on, may_prepare
 from headrace.replica.writer import DirectoryWriter
 from headrace.storage.config import LogConfig
 from headrace.storage.errors import AppendError
@@ -54,7 +54,7 @@ class Partition:
         "offline",
         "partition",
         "pending",
-        "recompression",
+        "preparation",
         "topic",
         "topic_id",
         "waiters",
@@ -78,8 +78,8 @@ class Partition:
         self.pending = 0
         """Reservations handed to the writer and not yet committed."""
         self.waiters: set[Waiter] = set()
-        self.recompression: Recompression | None = None
-        """Set once the topic's compression is not its producers'; it knows by itself if that changes again."""
+        self.preparation: Preparation | None = None
+        """Set once the topic's settings ask for more than a look at the header; it knows by itself if that changes again."""
         self._unseen: tuple[int, ...] = ()
         """First offsets of transactions whose marker is in the log, above the high watermark. Replaced whole."""
         self._last_answer: asyncio.Future[Appended] | None = None
@@ -89,11 +89,13 @@ class Partition:
     def use_config(self, config: LogConfig) -> None:
         """The topic's settings have changed."""
         self.log.config = config
-        if self.recompression is None and target_codec(config) is not None:
-            self.recompression = Recompression(
-                self.directory.compressors,
-                lambda batch, now_ms, check: self.append(batch, now_ms, check=check, recompressed=True),
-            )
+        if self.preparation is None and may_prepare(config):
+            self.preparation = Preparation(self.directory.compressors, self._append_prepared)
+
+    def _append_prepared(
+        self, batch: memoryview, now_ms: int, check: Callable[[], None] | None, records_checked: bool
+    ) -> Appended | asyncio.Future[Appended]:
+        return self.append(batch, now_ms, check=check, prepared=True, records_checked=records_checked)
 
     @property
     def log_start_offset(self) -> int:
@@ -122,11 +124,12 @@ class Partition:
         transaction_version: int = 0,
         *,
         check: Callable[[], None] | None = None,
-        recompressed: bool = False,
+        prepared: bool = False,
+        records_checked: bool = False,
         ordered: bool = False,
     ) -> Appended | asyncio.Future[Appended]:
         """Append one batch. Answers at once, or with a future when the disk is slow, a flush is asked for, or the batch
-        is to be compressed in another way first.
+        is to be compressed in another way or looked through first.
 
         Raises AppendError for everything that Kafka reports per partition, or what `check` raises when the batch's turn
         has come. When a future comes back, the caller must leave the batch's buffer alone until it is done.
@@ -136,8 +139,8 @@ class Partition:
         if self.offline:
             raise AppendError(ErrorCode.KAFKA_STORAGE_ERROR, "the log directory of this partition is offline")
         log, writer = self.log, self.directory.writer
-        if self.recompression is not None and origin == "client" and not recompressed:
-            return self.recompression.append(batch, now_ms, log.config, check)
+        if self.preparation is not None and origin == "client" and not prepared:
+            return self.preparation.append(batch, now_ms, log.config, check)
         if check is not None:
             check()
         reserved = log.reserve(
@@ -146,6 +149,7 @@ class Partition:
             now_ms=now_ms,
             origin=origin,
             transaction_version=transaction_version,
+            records_checked=records_checked,
         )
         if writer.slow or self.pending:
             return self._append_in_thread(reserved)

@@ -58,10 +58,12 @@ class AppendableLog(LogState):
         now_ms: int,
         origin: str = "client",
         transaction_version: int = 0,
+        records_checked: bool = False,
     ) -> Reservation:
         """Judges a batch and gives it offsets and a place in a segment; writes offsets and epoch into its header.
 
         `transaction_version` is that of the transaction which a marker ends; it decides which epochs are too old.
+        `records_checked` says that `validation.check_records` has been asked already, where that takes nobody's time.
         """
         if self.closed:
             raise AppendError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self!r} is closed")
@@ -69,7 +71,7 @@ class AppendableLog(LogState):
         config = self._config
         if origin == "client":
             validation.check_client_batch(header, batch, config, now_ms)
-            if self._decodes:
+            if self._decodes and not records_checked:
                 validation.check_records(batch, config, now_ms)
             if header[9] >= 0:
                 duplicate = self.producers.judge(header, self._next_offset)

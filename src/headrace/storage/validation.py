@@ -7,16 +7,24 @@ otherwise: that the records inside are well-formed and as many as the header say
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from crc32c import crc32c
 
 from headrace.storage.batches import CRC_COVERS_FROM, HEADER_SIZE, MIN_BATCH_LENGTH, PREFIX_SIZE
 from headrace.storage.config import LogConfig
 from headrace.storage.errors import AppendError, RecordError
 from headrace.wire import control
-from headrace.wire.batch import BatchHeader, Record, decode_records, read_header
+from headrace.wire.batch import NO_TIMESTAMP, BatchHeader, Record, iter_records, read_header
+from headrace.wire.compression import MAX_DECOMPRESSED
 from headrace.wire.errors import ErrorCode, WireError
 
 MAGIC = 2
+MOST_IN_PASSING = 500
+"""Records of one batch that may be looked at on the way into the log, which everybody else waits for."""
+MOST_EXPANDED_IN_PASSING = 16 * 1024 * 1024
+MOST_NAMED = 1000
+"""Records that an answer names one by one, of however many were wrong."""
 _CODEC_MASK = 0x07
 _MAX_CODEC = 4
 _APPEND_TIME = 0x08
@@ -70,7 +78,7 @@ def check_client_batch(header: BatchHeader, batch: memoryview, config: LogConfig
     if config.message_timestamp_type != "LogAppendTime":
         ahead = max_timestamp - now_ms
         if ahead > config.message_timestamp_after_max_ms and not config.compact:
-            raise _timestamps_out_of_range(batch, config, now_ms)
+            raise _from_the_future(header, batch, config, now_ms)
 
 
 def read_marker(batch: memoryview) -> control.Marker | None:
@@ -94,55 +102,67 @@ def _check_attributes(attributes: int, producer_id: int) -> None:
         raise AppendError(ErrorCode.INVALID_TIMESTAMP, "a producer cannot set the timestamp type to LogAppendTime")
 
 
+def is_quick_to_check(header: BatchHeader) -> bool:
+    """Whether its records can be looked at in passing. What is compressed may be much, whatever its header says."""
+    return header.codec == 0 and header.record_count <= MOST_IN_PASSING
+
+
 def check_records(batch: memoryview, config: LogConfig, now_ms: int) -> None:
     """The record by record checks, for topics that need them. A record without a key is not asked for its time."""
-    records = _decode(batch)
+    keyless, late = 0, 0
     errors: list[RecordError] = []
-    if config.compact:
-        errors = [
-            RecordError(index, "a compacted topic cannot take a record without a key")
-            for index, record in enumerate(records)
-            if record.key is None
-        ]
-    keyless = {error.batch_index for error in errors}
-    late = [] if config.log_append_time else _timestamp_errors(records, config, now_ms)
-    late = [error for error in late if error.batch_index not in keyless]
+    in_time = _in_time(config, now_ms)
+    for index, record in enumerate(_decode(batch)):
+        if config.compact and record.key is None:
+            keyless += 1
+            message = "a compacted topic cannot take a record without a key"
+        elif not config.log_append_time and record.timestamp not in in_time and record.timestamp != NO_TIMESTAMP:
+            late += 1
+            message = _out_of_range(record.timestamp, in_time)
+        else:
+            continue
+        if len(errors) < MOST_NAMED:
+            errors.append(RecordError(index, message))
     if late:
+        raise _timestamps_out_of_range(errors)
+    if keyless:
         raise AppendError(
-            ErrorCode.INVALID_TIMESTAMP,
-            "one or more records have a timestamp out of range",
-            tuple(sorted(errors + late)),
-        )
-    if errors:
-        raise AppendError(
-            ErrorCode.INVALID_RECORD, f"{len(errors)} records have no key on a compacted topic", tuple(errors)
+            ErrorCode.INVALID_RECORD, f"{keyless} records have no key on a compacted topic", tuple(errors)
         )
 
 
-def _decode(batch: memoryview) -> list[Record]:
+def _decode(batch: memoryview, limit: int = MAX_DECOMPRESSED) -> Iterator[Record]:
     try:
-        return decode_records(batch)
+        yield from iter_records(batch, limit=limit)
     except WireError as error:
         raise _invalid(f"the records cannot be decoded: {error}") from error
 
 
-def _timestamp_errors(records: list[Record], config: LogConfig, now_ms: int) -> list[RecordError]:
+def _in_time(config: LogConfig, now_ms: int) -> range:
+    """The timestamps that a topic takes now."""
     oldest = now_ms - config.message_timestamp_before_max_ms
-    newest = now_ms + config.message_timestamp_after_max_ms
-    return [
-        RecordError(index, f"timestamp {record.timestamp} is not within [{oldest}, {newest}]")
-        for index, record in enumerate(records)
-        if record.timestamp != -1 and not oldest <= record.timestamp <= newest
+    return range(oldest, now_ms + config.message_timestamp_after_max_ms + 1)
+
+
+def _out_of_range(timestamp: int, in_time: range) -> str:
+    return f"timestamp {timestamp} is not within [{in_time.start}, {in_time.stop - 1}]"
+
+
+def _from_the_future(header: BatchHeader, batch: memoryview, config: LogConfig, now_ms: int) -> AppendError:
+    """The header says that a record is: find out which, for the answer, unless that would take long."""
+    if header.record_count > MOST_NAMED:
+        return _timestamps_out_of_range([])
+    in_time = _in_time(config, now_ms)
+    errors = [
+        RecordError(index, _out_of_range(record.timestamp, in_time))
+        for index, record in enumerate(_decode(batch, MOST_EXPANDED_IN_PASSING))
+        if record.timestamp not in in_time and record.timestamp != NO_TIMESTAMP
     ]
+    return _timestamps_out_of_range(errors)
 
 
-def _timestamps_out_of_range(batch: memoryview, config: LogConfig, now_ms: int) -> AppendError:
-    """The header says a record is from the future: find out which, for the answer."""
-    return AppendError(
-        ErrorCode.INVALID_TIMESTAMP,
-        "one or more records have a timestamp out of range",
-        tuple(_timestamp_errors(_decode(batch), config, now_ms)),
-    )
+def _timestamps_out_of_range(errors: list[RecordError]) -> AppendError:
+    return AppendError(ErrorCode.INVALID_TIMESTAMP, "one or more records have a timestamp out of range", tuple(errors))
 
 
 def _invalid(message: str) -> AppendError:

@@ -10,7 +10,7 @@ Varints are zigzag; a length of -1 is null.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from headrace.wire.batch_header import (
@@ -52,6 +52,7 @@ __all__ = [
     "decode_records",
     "encode_batch",
     "iter_batches",
+    "iter_records",
     "patch",
     "read_header",
     "set_append_time",
@@ -79,6 +80,11 @@ def decode_records(view: Buffer, position: int = 0, limit: int = MAX_DECOMPRESSE
 
     The checksum is not looked at, see `check_crc`. Compressed records may take up to `limit` bytes in the clear.
     """
+    return list(iter_records(view, position, limit))
+
+
+def iter_records(view: Buffer, position: int = 0, limit: int = MAX_DECOMPRESSED) -> Iterator[Record]:
+    """The same one by one: a batch of a few hundred bytes can hold millions."""
     header = read_header(view, position)
     end = position + header.size
     if header.magic != MAGIC:
@@ -89,22 +95,20 @@ def decode_records(view: Buffer, position: int = 0, limit: int = MAX_DECOMPRESSE
     if not 0 <= header.record_count * SMALLEST_RECORD <= len(data):
         raise WireError(f"record batch cannot hold {header.record_count} records")
     try:
-        records, position = _decode_all(data, header)
+        position = yield from _decode_each(data, header)
     except IndexError:
         raise WireError("record runs past the end of its batch") from None
     except UnicodeDecodeError as error:
         raise WireError(f"record header: {error}") from None
     if position != len(data):
         raise WireError(f"record batch has {len(data) - position} bytes behind its last record")
-    return records
 
 
-def _decode_all(data: bytes, header: BatchHeader) -> tuple[list[Record], int]:
-    """All records, one-byte varints read inline: this loop is what compaction and validation cost.
+def _decode_each(data: bytes, header: BatchHeader) -> Generator[Record, None, int]:
+    """Each record, one-byte varints read inline: this loop is what compaction and validation cost.
 
     A slice may reach past the end of the data; then the record's end does too, and that is checked.
     """
-    records: list[Record] = []
     base_offset, base_timestamp = header.base_offset, header.base_timestamp
     append_time = header.max_timestamp if header.timestamp_type else None
     p = 0
@@ -133,8 +137,8 @@ def _decode_all(data: bytes, header: BatchHeader) -> tuple[list[Record], int]:
             p += 1
         if p != end or end > len(data) or offset & 1:
             raise WireError("record does not have the length or the offset that it says")
-        records.append(_new(Record, (base_offset + (offset >> 1), timestamp, key, value, headers)))
-    return records, p
+        yield _new(Record, (base_offset + (offset >> 1), timestamp, key, value, headers))
+    return p
 
 
 _new = tuple.__new__
