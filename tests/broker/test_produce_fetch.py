@@ -215,17 +215,24 @@ def test_short_answers_on_this_machine_serve_every_partition_in_turn(server: Loc
     with RawClient(server.port) as client:
         for partition in (0, 1):
             for _ in range(3):
-                client.produce(topic, batch(b"x" * 400_000), partition=partition)
+                client.produce(topic, batch(b"x" * 460_000), partition=partition)
+            client.produce(topic, batch(b"small"), partition=partition)
         wanted = [FetchPartition(partition=p, fetch_offset=0, partition_max_bytes=1 << 20) for p in (0, 1)]
         request = FetchRequest(
             session_epoch=-1, max_bytes=1 << 30, topics=[FetchTopic(topic=topic, partitions=wanted)], min_bytes=1
         )
-        served = []
-        for _ in range(4):
-            rows = client.call(request, 12).responses[0].partitions
-            assert [row.partition_index for row in rows] == [0, 1], "answers keep the order of the request"
-            served.append(tuple(len(values(row)) for row in rows))
-        assert set(served) == {(1, 0), (0, 1)}
+
+        def served() -> set[tuple[int, ...]]:
+            answers = [client.call(request, 12).responses[0].partitions for _ in range(4)]
+            assert all([row.partition_index for row in rows] == [0, 1] for rows in answers), "the request's order"
+            return {tuple(len(values(row)) for row in rows) for rows in answers}
+
+        assert served() == {(2, 0), (0, 2)}
+        wanted[0].fetch_offset, wanted[1].fetch_offset = 1, 3
+        assert served() == {(3, 0), (3, 1)}, "whoever comes second finds too little room to be looked at"
+        request.min_bytes = 930_000
+        assert served() == {(3, 1)}, "unless that is still wanted"
+        wanted[0].fetch_offset = wanted[1].fetch_offset = 0
         request.min_bytes = 2_000_000
         rows = client.call(request, 12).responses[0].partitions
         assert sum(len(row.records) for row in rows) > 1_500_000, "min_bytes counts for more than the short answer"
