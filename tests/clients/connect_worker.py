@@ -12,6 +12,7 @@ from conformance.cache import free_port
 from tests.clients.java_program import JavaProgram
 
 FILE_CONNECTORS = "org.apache.kafka.connect.file"
+SEGMENT_MS = 1000
 INTERNAL_TOPICS = ("config", "offset", "status")
 
 
@@ -38,7 +39,7 @@ class ConnectWorker:
             **{f"{kind}.storage.replication.factor": "1" for kind in INTERNAL_TOPICS},
             "offset.storage.partitions": "1",
             # As soon as something is older than a second, there is something to compact.
-            **{f"{kind}.storage.segment.ms": "1000" for kind in INTERNAL_TOPICS},
+            **{f"{kind}.storage.segment.ms": str(SEGMENT_MS) for kind in INTERNAL_TOPICS},
             **{f"{kind}.storage.min.cleanable.dirty.ratio": "0.01" for kind in INTERNAL_TOPICS},
         }
         self._properties = folder / "worker.properties"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource
 
 from tests.clients.conftest import RunningBroker, running_broker
-from tests.clients.connect_worker import ConnectWorker
+from tests.clients.connect_worker import SEGMENT_MS, ConnectWorker
 from tests.clients.java_program import JavaProgram
 from tests.clients.reference_client import read_to_end
 
@@ -66,6 +67,7 @@ def test_file_to_topic_to_file(broker_that_compacts: RunningBroker, name: str, t
         wait_for_tasks(running, worker)
         grow_and_wait(running, files)
         assert files.received() == files.written, "a clean restart repeats nothing"
+        roll_segments(running, files)
         running.until(lambda: is_compacted(servers, worker.topics["offset"]), "compacted offsets")
         files.grow(STEP)
         running.kill()
@@ -86,6 +88,13 @@ def grow_and_wait(running: JavaProgram, files: Files) -> None:
     for _ in range(STEPS):
         files.grow(STEP)
         running.until(lambda: files.received()[-1:] == files.written[-1:], "all lines in the sink")
+
+
+def roll_segments(running: JavaProgram, files: Files) -> None:
+    """Leaves the positions so far in segments that may be cleaned: a record that is younger by segment.ms begins another."""
+    time.sleep(SEGMENT_MS / 1000)
+    files.grow(STEP)
+    running.until(lambda: files.received()[-1:] == files.written[-1:], "the last lines in the sink")
 
 
 def wait_for_tasks(running: JavaProgram, worker: ConnectWorker) -> None:
