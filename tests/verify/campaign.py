@@ -41,8 +41,6 @@ SETS = {
 class KafkaTarget:
     """An Apache Kafka of `conformance` as a target."""
 
-    can_kill = True
-
     def __init__(self, node: Any) -> None:
         self.node = node
 

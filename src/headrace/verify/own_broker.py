@@ -11,8 +11,6 @@ from headrace.testing import BrokerProcess
 class OwnBroker:
     """Kills, restarts, pauses and resumes a `BrokerProcess`."""
 
-    can_kill = True
-
     def __init__(self, process: BrokerProcess) -> None:
         self.process = process
 

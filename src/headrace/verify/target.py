@@ -19,8 +19,6 @@ START_TIMEOUT_S = 120.0
 class Target(Protocol):
     """What the nemesis needs of a broker process."""
 
-    can_kill: bool
-
     def kill(self) -> None: ...
 
     def restart(self) -> None: ...
@@ -32,8 +30,6 @@ class Target(Protocol):
 
 class GivenProcess:
     """A broker that somebody else started and gave us the number of: it can be paused, not killed, as nobody would start it again."""
-
-    can_kill = False
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -53,8 +49,6 @@ class GivenProcess:
 
 class OwnProcess:
     """A broker that this run starts by its command, in a process group of its own, which gets the signals as a whole."""
-
-    can_kill = True
 
     def __init__(self, command: str, bootstrap_servers: str) -> None:
         self.command = shlex.split(command)

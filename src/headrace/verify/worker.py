@@ -6,6 +6,7 @@ import contextlib
 import random
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -38,7 +39,7 @@ class Stage:
     """Between two operations, so that a history stays readable."""
 
 
-class Worker(threading.Thread):
+class Worker(threading.Thread, ABC):
     """A process of the history. `work` runs until `stopping`; an exception that escapes it ends the run."""
 
     def __init__(self, stage: Stage, name: str) -> None:
@@ -59,8 +60,8 @@ class Worker(threading.Thread):
         except BaseException as error:
             self.failure = error
 
-    def work(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def work(self) -> None: ...
 
     def stop(self) -> None:
         """Ask for the end; `join` waits for it."""

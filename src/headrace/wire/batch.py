@@ -37,7 +37,7 @@ from headrace.wire.batch_header import (
 from headrace.wire.compression import MAX_DECOMPRESSED, compress, decompress
 from headrace.wire.errors import WireError
 from headrace.wire.fields import Buffer
-from headrace.wire.varint import varint
+from headrace.wire.varint import continue_folded, varint
 
 __all__ = [
     "HEADER_SIZE",
@@ -116,18 +116,18 @@ def _decode_each(data: bytes, header: BatchHeader) -> Generator[Record, None, in
         raw = data[p]
         p += 1
         if raw > 127:
-            raw, p = _continue(data, p, raw)
+            raw, p = continue_folded(data, p, raw)
         # The byte behind the length holds attributes, of which none is in use.
         end = p + (raw >> 1)
         delta = data[p + 1]
         p += 2
         if delta > 127:
-            delta, p = _continue(data, p, delta)
+            delta, p = continue_folded(data, p, delta)
         timestamp = base_timestamp + ((delta >> 1) ^ -(delta & 1)) if append_time is None else append_time
         offset = data[p]
         p += 1
         if offset > 127:
-            offset, p = _continue(data, p, offset)
+            offset, p = continue_folded(data, p, offset)
         key, p = _read_bytes(data, p)
         value, p = _read_bytes(data, p)
         if data[p]:
@@ -144,26 +144,11 @@ def _decode_each(data: bytes, header: BatchHeader) -> Generator[Record, None, in
 _new = tuple.__new__
 
 
-def _continue(data: bytes, position: int, first: int) -> tuple[int, int]:
-    """The rest of a zigzag varint of up to 64 bits, not yet unfolded: its lowest bit is the sign."""
-    value = first & 0x7F
-    shift = 7
-    while True:
-        byte = data[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 128:
-            return value & 0xFFFFFFFFFFFFFFFF, position
-        shift += 7
-        if shift > 63:
-            raise WireError("varint is longer than 10 bytes")
-
-
 def _read_bytes(data: bytes, position: int) -> tuple[bytes | None, int]:
     raw = data[position]
     position += 1
     if raw > 127:
-        raw, position = _continue(data, position, raw)
+        raw, position = continue_folded(data, position, raw)
     if raw & 1:
         return None, position
     end = position + (raw >> 1)
@@ -174,7 +159,7 @@ def _read_headers(data: bytes, position: int) -> tuple[Headers, int]:
     raw = data[position]
     position += 1
     if raw > 127:
-        raw, position = _continue(data, position, raw)
+        raw, position = continue_folded(data, position, raw)
     count = raw >> 1
     if raw & 1 or count * 2 > len(data) - position:
         raise WireError(f"record cannot hold {count} headers")

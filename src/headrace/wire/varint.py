@@ -28,6 +28,21 @@ def continue_uvarint(data: Buffer, position: int, first: int) -> tuple[int, int]
     return value, position
 
 
+def continue_folded(data: bytes, position: int, first: int) -> tuple[int, int]:
+    """The rest of a zigzag varint of up to 64 bits, not yet unfolded: its lowest bit is the sign."""
+    value = first & 0x7F
+    shift = 7
+    while True:
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 128:
+            return value & 0xFFFFFFFFFFFFFFFF, position
+        shift += 7
+        if shift > 63:
+            raise WireError("varint is longer than 10 bytes")
+
+
 def read_uvarint(data: Buffer, position: int) -> tuple[int, int]:
     """An unsigned varint of at most 31 bits, and the position behind it."""
     value = data[position]

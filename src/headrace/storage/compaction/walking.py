@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from hashlib import blake2b
 
 from headrace.wire.errors import WireError
+from headrace.wire.varint import continue_folded
 
 Span = tuple[int, int]
 Latest = dict[bytes, int]
@@ -26,25 +27,10 @@ _NULL = 1
 # generator for all of them has 0.9 of the speed where every offset is read, 0.6 and less where offsets or records are hopped over.
 
 
-def _continue(data: bytes, position: int, first: int) -> tuple[int, int]:
-    """The rest of a folded varint whose first byte has its high bit set."""
-    value = first & 0x7F
-    shift = 7
-    while True:
-        byte = data[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 128:
-            return value, position
-        shift += 7
-        if shift > 63:
-            raise WireError("varint is longer than 10 bytes")
-
-
 def _long_key(data: bytes, position: int, folded: int) -> tuple[bytes, int]:
     """The key whose length's first byte was read as `folded` and stands before `position`, and where it ends."""
     if folded > 127:
-        folded, position = _continue(data, position, folded)
+        folded, position = continue_folded(data, position, folded)
     end = position + (folded >> 1)
     key = data[position:end]
     return (blake2b(key, digest_size=_DIGEST_SIZE).digest() if len(key) > LONGEST_KEY else key), end
@@ -58,7 +44,7 @@ def note_keys(data: bytes, position: int, end: int, count: int, base_offset: int
             size = data[p]
             p += 1
             if size > 127:
-                size, p = _continue(data, p, size)
+                size, p = continue_folded(data, p, size)
             q = p + 1
             p += size >> 1
             while data[q] > 127:
@@ -66,7 +52,7 @@ def note_keys(data: bytes, position: int, end: int, count: int, base_offset: int
             delta = data[q + 1]
             q += 2
             if delta > 127:
-                delta, q = _continue(data, q, delta)
+                delta, q = continue_folded(data, q, delta)
             folded = data[q]
             q += 1
             offset = base_offset + (delta >> 1)
@@ -93,7 +79,7 @@ def note_all_keys(data: bytes, position: int, end: int, offsets: range, latest: 
             if size > 127:
                 more = data[p]
                 if more > 127:
-                    size, p = _continue(data, p, size)
+                    size, p = continue_folded(data, p, size)
                 else:
                     size += (more << 7) - 128
                     p += 1
@@ -141,7 +127,7 @@ def select_by_key(
             size = data[p]
             p += 1
             if size > 127:
-                size, p = _continue(data, p, size)
+                size, p = continue_folded(data, p, size)
             q = p + 1
             p += size >> 1
             while data[q] > 127:
@@ -149,7 +135,7 @@ def select_by_key(
             delta = data[q + 1]
             q += 2
             if delta > 127:
-                delta, q = _continue(data, q, delta)
+                delta, q = continue_folded(data, q, delta)
             offset = base_offset + (delta >> 1)
             folded = data[q]
             q += 1
@@ -195,7 +181,7 @@ def select_by_offset(
                 if size > 127:
                     more = data[p]
                     if more > 127:
-                        size, p = _continue(data, p, size)
+                        size, p = continue_folded(data, p, size)
                     else:
                         size += (more << 7) - 128
                         p += 1
@@ -205,7 +191,7 @@ def select_by_offset(
             size = data[p]
             p += 1
             if size > 127:
-                size, p = _continue(data, p, size)
+                size, p = continue_folded(data, p, size)
             q = p + 1
             p += size >> 1
             while data[q] > 127:
@@ -216,7 +202,7 @@ def select_by_offset(
             folded = data[q + 1]
             q += 2
             if folded > 127:
-                folded, q = _continue(data, q, folded)
+                folded, q = continue_folded(data, q, folded)
             if data[q + (folded >> 1)] == _NULL:
                 found_tombstone = True
             spans.append((begin, p))
@@ -233,10 +219,10 @@ def timestamp_delta(data: bytes, span: Span) -> tuple[int, int, int]:
     size = data[p]
     p += 1
     if size > 127:
-        size, p = _continue(data, p, size)
+        size, p = continue_folded(data, p, size)
     q = p + 1
     delta = data[q]
     q += 1
     if delta > 127:
-        delta, q = _continue(data, q, delta)
+        delta, q = continue_folded(data, q, delta)
     return (delta >> 1) ^ -(delta & 1), p, q
