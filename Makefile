@@ -47,7 +47,7 @@ docs: setup      ## the documentation, into site/
 	$(BIN)/mkdocs build --strict
 
 lock:            ## resolve pyproject.toml anew into requirements.lock
-	uv pip compile --quiet --upgrade --generate-hashes --no-annotate --no-header --no-emit-index-url --universal --python-version 3.11 --group dev --group fuzz pyproject.toml -o requirements.lock
+	uv pip compile --quiet --upgrade --generate-hashes --no-annotate --no-header --no-emit-index-url --universal --python-version 3.11 --extra all --group dev --group fuzz pyproject.toml -o requirements.lock
 
 clean:           ## remove what the other targets made
 	rm -rf $(VENV) .cache site dist
