@@ -1,0 +1,24 @@
+"""What the plan needs to know of functions and formats, without importing them: `headrace.functions` and `headrace.formats` fulfil these."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from headrace.plan.types import DataType
+
+
+class SignatureError(ValueError):
+    """Arguments that a function does not take; says which it takes."""
+
+
+class Functions(Protocol):
+    """The catalogue of scalar and aggregate functions."""
+
+    def result_type(self, name: str, arguments: Sequence[DataType]) -> DataType:
+        """The type of a call; `SignatureError` when there is no such function or it takes other arguments."""
+        ...
+
+    def aggregate_type(self, name: str, arguments: Sequence[DataType]) -> DataType:
+        """The type of an aggregate's result."""
+        ...
