@@ -22,7 +22,8 @@ TOPIC = "_headrace_pipelines"
 GROUP = "_headrace_engines"
 WRITE_TIMEOUT_S = 30.0
 READ_TIMEOUT_S = 30.0
-SESSION_TIMEOUT_MS = 10_000
+# The least that brokers allow: a standby waits this long after an engine is gone, however it went.
+SESSION_TIMEOUT_MS = 6_000
 
 
 class PipelineLog:
