@@ -19,6 +19,14 @@ class Functions(Protocol):
         """The type of a call; `SignatureError` when there is no such function or it takes other arguments."""
         ...
 
+    def lambda_parameters(self, name: str, position: int, arguments: Sequence[DataType | None]) -> tuple[DataType, ...]:
+        """The types of the parameters of the lambda at `position`; `arguments` has None for arguments not typed yet."""
+        ...
+
     def aggregate_type(self, name: str, arguments: Sequence[DataType]) -> DataType:
         """The type of an aggregate's result."""
+        ...
+
+    def aggregate_undoes(self, name: str) -> bool:
+        """Whether the aggregate can take a row out again, as aggregates of tables need."""
         ...

@@ -119,7 +119,7 @@ def _kinds(base: type[Any]) -> dict[str, type[Any]]:
     found: dict[str, type] = {}
     for cls in base.__subclasses__():
         found[cls.__name__] = cls
-        found.update(_kinds(cls))
+        found.update(_kinds(typing.cast(typing.Hashable, cls)))
     return found
 
 

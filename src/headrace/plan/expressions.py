@@ -21,6 +21,7 @@ class Expression:
 class Side(StrEnum):
     """Which row a column is of, where a step sees more than one."""
 
+    KEY = "key"  # the key only: for a column whose name the value has too (without a side, the value's is meant)
     LEFT = "left"
     RIGHT = "right"
     STATE = "state"  # the accumulator of a fold
