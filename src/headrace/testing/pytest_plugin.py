@@ -2,17 +2,21 @@
 
 - `headrace_broker`: a fresh broker for one test.
 - `headrace_shared_broker`: one broker for the whole run; cheaper when tests use topics of their own.
+- `spark`: one Spark session for the whole run, where PySpark is installed.
 - `@pytest.mark.headrace(num_partitions=3)`: settings for the fresh broker of that test.
 """
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from headrace.testing import LocalBroker
 
 
@@ -37,3 +41,14 @@ def headrace_shared_broker() -> Iterator[LocalBroker]:
 
     with broker() as running:
         yield running
+
+
+if importlib.util.find_spec("pyspark") is not None:
+
+    @pytest.fixture(scope="session")
+    def spark() -> Iterator[SparkSession]:
+        """One Spark session for the whole run, with checkpoints in a temporary directory. Give each query a name of its own."""
+        from headrace.testing.spark import spark_session
+
+        with spark_session() as session:
+            yield session
