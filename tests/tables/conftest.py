@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from headrace.tables import ChangelogTable
-from headrace.testing import LocalBroker
+from headrace.testing import LocalBroker, wait_until
 
 Open = Callable[..., ChangelogTable[Any, Any]]
 _numbers = itertools.count()
+# Segments of a record or two, cleaned whenever there is something to clean.
+COMPACTED = {"cleanup_policy": "compact", "min_cleanable_dirty_ratio": 0, "internal_segment_bytes": 300}
 
 
 @pytest.fixture
@@ -36,3 +38,13 @@ def open_table() -> Iterator[Open]:
 def topic(headrace_shared_broker: LocalBroker) -> str:
     """A compacted topic with two partitions that no other test knows."""
     return headrace_shared_broker.create_topic(f"table-{next(_numbers)}", 2, cleanup_policy="compact")
+
+
+def compact(server: LocalBroker, topic: str, partitions: int = 1) -> None:
+    """Wait until the cleaner has nothing left to do in the topic."""
+
+    def is_clean(running: Any) -> bool:
+        logs = [running.replicas.get(topic, number) for number in range(partitions)]
+        return all(running.cleaner.assess(log).dirty_bytes == 0 for log in logs)
+
+    wait_until(lambda: server.call(is_clean), timeout_s=20, message=f"{topic} is clean")

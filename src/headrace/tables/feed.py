@@ -169,7 +169,7 @@ class Feed:
 
     def _reset(self, found: TopicDescription, misfit: str) -> None:
         previous = self._store.origin()
-        if previous is not None:
+        if previous is not None and (previous.complete or self._store.position()):
             _log.warning("the table of topic %s is filled again: %s", self._topic.name, misfit)
             rebuilds = self._progress.status.rebuilds + 1
             self._progress.update(state=State.LOADING, rebuilds=rebuilds, rebuild_reason=misfit)
@@ -177,15 +177,19 @@ class Feed:
         self._store.reset(Origin(found.topic_id, self._topic.isolation_level, self._places, False, now))
 
     def _assign(self, found: TopicDescription) -> None:
-        from confluent_kafka import OFFSET_BEGINNING, TopicPartition
+        from confluent_kafka import TopicPartition
 
         position, epochs = self._store.position(), self._store.epochs()
-        self._consumer.assign(
-            [
-                TopicPartition(self._topic.name, each, position.get(each, OFFSET_BEGINNING), None, epochs.get(each, -1))
-                for each in found.partitions
-            ]
-        )
+        # Asked for here and not left to the client: it would begin with the partition that is ready first, and the others
+        # would wait until a fetch of that one has waited for records that are not there.
+        starts = self._topic.start_offsets(set(found.partitions) - set(position), REQUEST_S)
+        offsets = {**starts, **position}
+        # The epoch lets the client notice that the log was truncated and has grown again; -1 is none.
+        begins = [
+            TopicPartition(self._topic.name, each, offsets[each], leader_epoch=epochs.get(each, -1))
+            for each in found.partitions
+        ]
+        self._consumer.assign(begins)
         self._assigned = found
 
     def _grow(self, known: TopicDescription, found: TopicDescription) -> None:
@@ -195,6 +199,7 @@ class Feed:
             "moved have a row in both, and the one read last counts. Copy the table into a topic with the new number"
         )
         _log.warning("%s", warning)
+        self._consumer.list_topics(self._topic.name, REQUEST_S)  # or the client would learn of them at some later time
         self._assign(found)
         self._progress.update(warning=warning)
 

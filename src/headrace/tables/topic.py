@@ -59,11 +59,20 @@ class ChangelogTopic:
 
     def end_offsets(self, partitions: Iterable[int], timeout_s: float) -> dict[int, int]:
         """Where each partition ends for this isolation level: the last stable offset, or the high watermark."""
-        from confluent_kafka import IsolationLevel, TopicPartition
         from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
-        latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-        asked = {TopicPartition(self.name, partition): latest for partition in partitions}
+        return self._offsets(OffsetSpec.latest(), partitions, timeout_s)  # type: ignore[no-untyped-call]
+
+    def start_offsets(self, partitions: Iterable[int], timeout_s: float) -> dict[int, int]:
+        """Where each partition begins."""
+        from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
+
+        return self._offsets(OffsetSpec.earliest(), partitions, timeout_s)  # type: ignore[no-untyped-call]
+
+    def _offsets(self, which: Any, partitions: Iterable[int], timeout_s: float) -> dict[int, int]:
+        from confluent_kafka import IsolationLevel, TopicPartition
+
+        asked = {TopicPartition(self.name, partition): which for partition in partitions}
         if not asked:
             return {}
         committed = self.isolation_level == READ_COMMITTED
