@@ -27,7 +27,7 @@ def _map_sql(arguments: Sequence[str], types: Sequence[DataType]) -> str:
     type_ = _map_type(types)
     assert type_ is not None
     pairs = (f"named_struct('key', {key}, 'value', {value})" for key, value in zip(arguments[::2], arguments[1::2]))
-    entries = f"filter(array({', '.join(pairs)}), (lambda_e) -> lambda_e.key IS NOT NULL)"
+    entries = f"filter(array({', '.join(pairs)}), lambda_e -> lambda_e.key IS NOT NULL)"
     return f"CAST(map_from_entries({entries}) AS {spark_type(type_)})"
 
 
@@ -180,7 +180,7 @@ FUNCTIONS = (
         "map_from_entries",
         "The map of an array of entries; NULL keys are left out.",
         {
-            "ARRAY<STRUCT<key K, value V>> -> MAP<K, V>": "map_from_entries(filter({0}, (lambda_e) -> lambda_e.key IS NOT NULL))",
+            "ARRAY<STRUCT<key K, value V>> -> MAP<K, V>": "map_from_entries(filter({0}, lambda_e -> lambda_e.key IS NOT NULL))",
         },
     ),
     function(

@@ -1,7 +1,7 @@
 """Signatures of functions, written as text: `ARRAY<T>, (T) => R -> ARRAY<R>`.
 
 A single capital letter is a type variable: all its arguments get their common type. `N` and `M` are numbers, others anything. `X...` as the last parameter
-stands for one or more. `D` with `(p, s)` left out in `DECIMAL` is any decimal. What does not match is a `SignatureError`.
+stands for one or more. `DECIMAL` without digits is any decimal. What does not match is a `SignatureError`.
 """
 
 from __future__ import annotations
@@ -97,6 +97,12 @@ def _unify(pattern: DataType, argument: DataType, bound: dict[str, DataType]) ->
         case Map(key, value):
             return (
                 isinstance(argument, Map) and _unify(key, argument.key, bound) and _unify(value, argument.value, bound)
+            )
+        case Struct(fields):
+            return (
+                isinstance(argument, Struct)
+                and argument.names == tuple(one.name for one in fields)
+                and all(_unify(one.type, given.type, bound) for one, given in zip(fields, argument))
             )
     return widens(argument, pattern)
 

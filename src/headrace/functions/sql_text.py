@@ -173,7 +173,7 @@ class _Writer:
             if isinstance(argument, ex.Lambda):
                 known = [None if isinstance(one, ex.Lambda) else type_ for one, type_ in zip(call.arguments, types)]
                 body = self.write(argument.body, lambda_scope(call, position, known, scope))
-                arguments.append(f"({', '.join(map(_variable, argument.parameters))}) -> {body}")
+                arguments.append(f"{_parameters(argument.parameters)} -> {body}")
             else:
                 arguments.append(self.write(argument, scope))
         return self._functions.spark_sql(call.function, arguments, types)
@@ -196,6 +196,11 @@ class _Writer:
         if self._python is None:
             raise SqlTextError(f"{call.reference} is a Python function, which cannot be called here")
         return self._python(call, [self.write(argument, scope) for argument in call.arguments])
+
+
+def _parameters(names: Sequence[str]) -> str:
+    # Spark's grammar refuses parentheses around a single one.
+    return _variable(names[0]) if len(names) == 1 else f"({', '.join(map(_variable, names))})"
 
 
 def _variable(name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from headrace.plan.serdes import Serde
 from headrace.plan.types import DataType
 
 
@@ -29,4 +30,12 @@ class Functions(Protocol):
 
     def aggregate_undoes(self, name: str) -> bool:
         """Whether the aggregate can take a row out again, as aggregates of tables need."""
+        ...
+
+
+class Formats(Protocol):
+    """The formats of keys and values."""
+
+    def check(self, serde: Serde, is_key: bool) -> None:
+        """`ValueError` when there is no such format, or it cannot hold these columns or options; says what it can."""
         ...
