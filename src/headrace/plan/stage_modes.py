@@ -30,9 +30,9 @@ def expressions_of(node: object) -> Iterator[Expression]:
             yield from expressions_of(getattr(node, field.name))
 
 
-def real_time_obstacles(steps: Iterable[s.Step], guarantee: Guarantee, final: bool) -> tuple[str, ...]:
+def real_time_obstacles(steps: Iterable[s.Step], guarantee: Guarantee, real_time: bool, final: bool) -> tuple[str, ...]:
     """Why these steps cannot run in real-time mode; empty when they can."""
-    reasons: list[str] = []
+    reasons: list[str] = [] if real_time else ["real-time mode is switched off in the settings"]
     if guarantee is Guarantee.EXACTLY_ONCE:
         reasons.append("exactly_once commits a transaction with every micro-batch")
     for step in steps:

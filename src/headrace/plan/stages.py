@@ -26,6 +26,17 @@ class StageSettings(Protocol):
     @property
     def guarantee(self) -> Guarantee: ...
 
+    @property
+    def real_time(self) -> bool: ...
+
+
+@dataclass(frozen=True)
+class CutSettings:
+    """The settings that decide how a plan is cut, for those who have no others."""
+
+    guarantee: Guarantee = Guarantee.AT_LEAST_ONCE
+    real_time: bool = True
+
 
 class OperatorKind(StrEnum):
     """Operators with state. A foreign-key join is two of them; a table of which old values are needed is one."""
@@ -129,7 +140,7 @@ def changelog_topic(plan: str, store: str) -> str:
 
 def stages(plan: Plan, relations: Mapping[str, Relation], settings: StageSettings) -> tuple[Stage, ...]:
     """The queries that run a plan, in the order of their first steps."""
-    return _Cut(plan, relations).stages(settings.guarantee)
+    return _Cut(plan, relations).stages(settings)
 
 
 @dataclass(frozen=True)
@@ -138,6 +149,11 @@ class _Head:
 
     step: str
     operator: OperatorKind | None = None
+
+
+def _face(kind: OperatorKind | None) -> OperatorKind | None:
+    """The operator through which the rows of a step leave: a foreign-key join's left one."""
+    return OperatorKind.FOREIGN_KEY_LEFT if kind is OperatorKind.FOREIGN_KEY_RIGHT else kind
 
 
 _OPERATORS: dict[type[s.Step], OperatorKind] = {
@@ -165,17 +181,27 @@ class _Cut:
                 self.readers.setdefault(name, []).append(step)
         self.final = {step.input for step in plan.steps if isinstance(step, s.Suppress) and self._is_fused(step)}
 
-    def stages(self, guarantee: Guarantee) -> tuple[Stage, ...]:
-        operators = self._operators()
-        outputs: dict[_Head, list[Output]] = {}
-        for output in self._ends(operators):
-            for head in self._heads(output.flow, output.old):
-                outputs.setdefault(head, []).append(output)
+    def stages(self, settings: StageSettings) -> tuple[Stage, ...]:
+        operators, outputs = self._used(self._operators())
         cut = [
-            self._stage(head, operators.get(head), outputs.get(head, []), guarantee) for head in {**operators, **outputs}
+            self._stage(head, operators.get(head), outputs.get(head, []), settings) for head in {**operators, **outputs}
         ]
+        if not cut:
+            raise PlanError("", f"nothing leaves the pipeline {self.plan.name!r}: add a sink, or give a table a store")
         self._check_topics(cut)
         return tuple(sorted(cut, key=lambda stage: (self.order[stage.id.partition("~")[0]], stage.id)))
+
+    def _used(self, operators: dict[_Head, Operator]) -> tuple[dict[_Head, Operator], dict[_Head, list[Output]]]:
+        """The operators of which something leaves, and what leaves each head. An operator that nobody reads feeds nobody either."""
+        while True:
+            outputs: dict[_Head, list[Output]] = {}
+            for output in self._ends(operators):
+                for head in self._heads(output.flow, output.old):
+                    outputs.setdefault(head, []).append(output)
+            used = {head: one for head, one in operators.items() if _Head(head.step, _face(head.operator)) in outputs}
+            if len(used) == len(operators):
+                return used, {head: some for head, some in outputs.items() if not head.operator or head in used}
+            operators = used
 
     # Operators
 
@@ -309,8 +335,9 @@ class _Cut:
                 return wanted(head)
             step = self.plan.step(flow)
             old = old and not isinstance(step, s.ToStream)
-            # A list, not a generator: every input has to be visited.
-            reached = any([visit(name, old) for name in self._stateless_inputs(step)])
+            # All inputs are visited before any is looked at.
+            visited = [visit(name, old) for name in self._stateless_inputs(step)]
+            reached = any(visited)
             if reached:
                 found.add(step.id)
             return reached
@@ -343,7 +370,7 @@ class _Cut:
 
     # Stages
 
-    def _stage(self, head: _Head, operator: Operator | None, outputs: list[Output], guarantee: Guarantee) -> Stage:
+    def _stage(self, head: _Head, operator: Operator | None, outputs: list[Output], settings: StageSettings) -> Stage:
         if operator is None:
             direct: tuple[_Head, ...] = (head,)
             before = self._between(lambda h: h == head, [(o.flow, o.old) for o in outputs])
@@ -363,7 +390,8 @@ class _Cut:
             self.plan.step(name) for name in (*sources, *before, *((operator.step,) if operator else ()), *after)
         ]
         sinks = [self.plan.step(o.step) for o in outputs if o.kind is OutputKind.SINK]
-        reasons = real_time_obstacles([*stage_steps, *sinks], guarantee, operator is not None and operator.final)
+        final = operator is not None and operator.final
+        reasons = real_time_obstacles([*stage_steps, *sinks], settings.guarantee, settings.real_time, final)
         mode = Mode.MICRO_BATCH if reasons else Mode.REAL_TIME
         return Stage(stage_id, sources, tuple(channels), before, operator, after, tuple(outputs), mode, reasons)
 
