@@ -1,0 +1,99 @@
+"""Look-ups in the tables of a running app: from a store in this process that follows the table's changelog, in microseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from headrace.plan.python_code import to_plain, to_python
+from headrace.plan.serdes import KeyWindow, Serde
+from headrace.plan.stores import StoreTopic
+from headrace.streams.errors import StreamsError
+from headrace.streams.schema import Shape
+
+if TYPE_CHECKING:
+    from headrace.tables import ChangelogTable
+
+OPEN_TIMEOUT_S = 30.0
+_LAST_MS = (1 << 63) - 1
+
+
+class TableRow(NamedTuple):
+    """A row of a table. `window`: the bounds in milliseconds, of windowed tables."""
+
+    key: Any
+    value: Any
+    timestamp_ms: int
+    window: tuple[int, int | None] | None = None
+
+
+class Lookups:
+    """One table of the app, opened when it is first asked; `close` gives everything back."""
+
+    def __init__(
+        self, bootstrap_servers: str, client_settings: Mapping[str, str], topic: StoreTopic, key: Shape, value: Shape
+    ) -> None:
+        self._topic = topic
+        self._key = key
+        self._value = value
+        self._table = _open(bootstrap_servers, client_settings, topic)
+        self._table.wait_until_current(OPEN_TIMEOUT_S)
+
+    def get(self, key: Any) -> Any:
+        if self._topic.key.window is not None:
+            raise StreamsError(
+                f"the table {self._topic.store!r} is windowed, so a key has several rows; use windows(key)"
+            )
+        return self._python(self._table.get(self._key_columns(key)).value)
+
+    def windows(self, key: Any, from_ms: int = 0, to_ms: int = _LAST_MS) -> list[TableRow]:
+        return [self._row(row) for row in self._table.fetch(self._key_columns(key), from_ms, to_ms).rows]
+
+    def all(self) -> Iterator[TableRow]:
+        return (self._row(row) for row in self._table.all().rows)
+
+    def range(self, start: Any, end: Any) -> Iterator[TableRow]:
+        low, high = (None if bound is None else self._key_columns(bound) for bound in (start, end))
+        return (self._row(row) for row in self._table.range(low, high).rows)
+
+    def wait_until_current(self, timeout_s: float) -> None:
+        """Wait until everything is applied that the changelog holds now."""
+        self._table.wait_until_current(timeout_s)
+
+    def close(self) -> None:
+        self._table.close()
+
+    def _key_columns(self, key: Any) -> dict[str, Any]:
+        return {self._topic.key.columns.names[0]: to_plain(key)}
+
+    def _row(self, row: Any) -> TableRow:
+        key = to_python(next(iter(row.key.values())), self._key.python or Any)
+        window = None if row.window is None else (row.window.start_ms, row.window.end_ms)
+        return TableRow(key, self._python(row.value), row.timestamp_ms, window)
+
+    def _python(self, columns: Mapping[str, Any] | None) -> Any:
+        if columns is None:
+            return None
+        plain = columns if self._value.column is None else columns[self._value.column]
+        return to_python(plain, self._value.python or Any)
+
+
+def _open(bootstrap_servers: str, client_settings: Mapping[str, str], topic: StoreTopic) -> ChangelogTable[Any, Any]:
+    from headrace.formats import FORMATS
+    from headrace.tables import ChangelogTable, SessionWindows, TimeWindows, by_value
+
+    key, value = Serde(topic.key.format, topic.key.columns, topic.key.options, topic.key.wrapped), topic.value
+    keys, values = FORMATS[key.format], FORMATS[value.format]
+    windows: TimeWindows | SessionWindows | None = None
+    if topic.key.window is not None:
+        windows = SessionWindows() if topic.key.window is KeyWindow.SESSION else TimeWindows(topic.key.window_size_ms)
+    return ChangelogTable(
+        bootstrap_servers,
+        topic.topic,
+        encode_key=lambda given: keys.encode(given, key) or b"",
+        decode_key=lambda data: keys.decode(data, key),
+        decode_value=lambda data: values.decode(data, value),
+        order=by_value(topic.topic, lambda data: list((keys.decode(data, key) or {}).values())),
+        windows=windows,
+        client_settings=client_settings,
+    )
