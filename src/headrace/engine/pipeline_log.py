@@ -96,8 +96,9 @@ class PipelineLog:
         try:
             while not self._closing.is_set():
                 message = consumer.poll(0.2)
-                if message is not None and message.error() and message.error().fatal():
-                    raise EngineError(f"another engine took over: {message.error()}")
+                error = message.error() if message is not None else None
+                if error is not None and error.fatal():
+                    raise EngineError(f"another engine took over: {error}")
                 if changes and changes[-1] != owned:
                     owned = changes[-1]
                     self._owner_changed(owned)
@@ -130,7 +131,7 @@ class PipelineLog:
 def create_topic(bootstrap_servers: str, kafka: Mapping[str, Any] | None = None) -> None:
     """The topic, one partition, compacted; nothing happens when it is there."""
     from confluent_kafka import KafkaError, KafkaException
-    from confluent_kafka.admin import NewTopic
+    from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
 
     topic = NewTopic(TOPIC, num_partitions=1, config={"cleanup.policy": "compact"})
     admin = client.admin(bootstrap_servers, kafka)

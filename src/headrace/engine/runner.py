@@ -61,9 +61,10 @@ class SparkRunner:
         return running
 
     def alive(self) -> bool:
-        from headrace.spark.session import is_alive
+        from headrace.spark.session import java_process
 
-        return self._spark is not None and is_alive(self._spark)
+        process = java_process()
+        return self._spark is not None and process is not None and process.poll() is None
 
     def forget(self, record: PipelineRecord) -> None:
         from headrace.spark import pipeline
@@ -74,8 +75,8 @@ class SparkRunner:
         from headrace.spark.session import stop_session
 
         if self._spark is not None:
-            stop_session(self._spark)
             self._spark = None
+            stop_session()
 
 
 def checkpoint_dir(root: str, record: PipelineRecord) -> str:

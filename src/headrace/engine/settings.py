@@ -61,28 +61,30 @@ class EngineSettings:
 
     def session(self) -> Any:
         """What Spark is started with."""
-        from headrace.spark.session import SessionSettings
+        from headrace.spark.settings import SessionSettings
 
-        given: dict[str, Any] = {"checkpoint_dir": self.checkpoints, "log_file": str(self.spark_log)}
+        given: dict[str, Any] = {"checkpoint_dir": self.checkpoints, "log_file": self.spark_log}
         if self.master:
             given["master"] = self.master
         if self.memory:
             given["driver_memory"] = self.memory
-        return SessionSettings(**given, conf=dict(self.spark))
+        return SessionSettings(**given, extra=dict(self.spark))
 
     def pipeline(self, record: PipelineRecord) -> Any:
         """What a pipeline is started with."""
         from headrace.engine.runner import checkpoint_dir
-        from headrace.spark.pipeline import PipelineSettings
+        from headrace.spark.pipeline_settings import PipelineSettings
 
-        chosen = pipeline_numbers(record.settings)
+        chosen: dict[str, Any] = {
+            name.replace(".", "_"): value for name, value in pipeline_numbers(record.settings).items()
+        }
         return PipelineSettings(
             bootstrap_servers=self.bootstrap_servers,
             guarantee=record.guarantee,
             checkpoint_dir=checkpoint_dir(self.checkpoints, record),
             kafka=dict(self.kafka),
             python_modules=self.python_modules,
-            **{name.replace(".", "_"): value for name, value in chosen.items()},
+            **chosen,
         )
 
 
