@@ -1,6 +1,6 @@
 """A plan as a JSON document and back.
 
-One codec for every dataclass of the plan, from their type hints: a node is an object with its `kind` (the class's name, where more than one class can
+One codec for every dataclass of the plan, from their type hints: a node is an object with `node` (the class's name, where more than one class can
 stand in that place) and its fields; fields at their default are left out. Types of columns are their text. Reading is strict: an unknown
 kind or field, a wrong value, too deep a nesting or too large a document is a `PlanDocumentError` that names the place. Nothing read is ever evaluated.
 """
@@ -21,6 +21,7 @@ from headrace.plan.types import DataType, TypeTextError, parse_type
 
 MAX_BYTES = 16 << 20
 MAX_DEPTH = 200
+NODE = "node"  # no field of any node has this name; joins have a field `kind`
 
 _BASES = (steps.Step, expressions.Expression, windows.Window)
 
@@ -79,7 +80,7 @@ def _encode(value: Any, declared: Any) -> Any:
     if isinstance(value, DataType):
         return str(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        body: dict[str, Any] = {"kind": type(value).__name__} if declared in _BASES else {}
+        body: dict[str, Any] = {NODE: type(value).__name__} if declared in _BASES else {}
         hints = _hints(type(value))
         for field in dataclasses.fields(value):
             content = getattr(value, field.name)
@@ -172,11 +173,11 @@ def _decode_node(cls: type, value: Any, path: str, depth: int) -> Any:
         raise PlanDocumentError(path, "expected an object")
     if cls in _BASES:
         kinds = _kinds(cls)
-        kind = value.get("kind")
+        kind = value.get(NODE)
         if not isinstance(kind, str) or kind not in kinds:
-            raise PlanDocumentError(f"{path}.kind", f"{kind!r} is none of {', '.join(sorted(kinds))}")
+            raise PlanDocumentError(f"{path}.{NODE}", f"{kind!r} is none of {', '.join(sorted(kinds))}")
         cls = kinds[kind]
-        value = {name: content for name, content in value.items() if name != "kind"}
+        value = {name: content for name, content in value.items() if name != NODE}
     return _decode_fields(cls, value, path, depth)
 
 

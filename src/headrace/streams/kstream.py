@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from headrace.plan import steps as s
-from headrace.plan.expressions import Call, Column, Expression, Named, walk
+from headrace.plan.expressions import Call, Column, Expression, Meta, Named, RowMeta, walk
 from headrace.plan.processing import KeyValue, Processor
 from headrace.plan.types import Array, Struct
 from headrace.streams import joins, symbol_kinds
@@ -294,7 +294,12 @@ def _item(items: Symbol) -> Symbol:
 
 
 def _uses_key(named: tuple[Named, ...]) -> bool:
-    return any(isinstance(node, Column) and node.name == KEY_COLUMN for one in named for node in walk(one))
+    """Whether a new value needs the old key, or its window."""
+    nodes = [node for one in named for node in walk(one)]
+    columns = any(isinstance(node, Column) and node.name == KEY_COLUMN for node in nodes)
+    return columns or any(
+        isinstance(node, RowMeta) and node.name in (Meta.WINDOWSTART, Meta.WINDOWEND) for node in nodes
+    )
 
 
 def _passed_on(named: tuple[Named, ...]) -> tuple[Named, ...]:
