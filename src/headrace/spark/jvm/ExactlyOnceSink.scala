@@ -1,14 +1,15 @@
 package headrace
 
+import java.time.Duration
 import java.util
-import java.util.Collections
-import java.util.Optional
+import java.util.{Collections, Optional}
 import java.util.concurrent.ExecutionException
 
 import scala.collection.mutable
 
-import org.apache.kafka.clients.admin.NewTopic
-import org.apache.kafka.common.errors.TopicExistsException
+import org.apache.kafka.clients.admin.{Admin, NewTopic}
+import org.apache.kafka.common.KafkaException
+import org.apache.kafka.common.errors.{TopicExistsException, UnknownTopicOrPartitionException}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.catalog.{SupportsWrite, Table, TableCapability}
 import org.apache.spark.sql.connector.write._
@@ -43,13 +44,20 @@ object ExactlyOnceSink {
   private def createMarkerTopic(kafka: KafkaOptions, name: String): Unit = {
     val admin = kafka.admin()
     try
-      if (!admin.listTopics(new org.apache.kafka.clients.admin.ListTopicsOptions().listInternal(true)).names().get().contains(name))
+      if (!exists(admin, name))
         admin.createTopics(Collections.singleton(new NewTopic(name, Optional.of[Integer](1), Optional.empty[java.lang.Short]()))).all().get()
     catch {
       case e: ExecutionException if e.getCause.isInstanceOf[TopicExistsException] => ()
       case e: Exception => throw KafkaTrouble.explain(e, s"exactly-once sink, creating the topic $name that batch markers are committed for")
-    } finally admin.close(java.time.Duration.ZERO)
+    } finally admin.close(Duration.ZERO)
   }
+
+  /** Asked first, because who may not create topics may still use one that somebody else has made. */
+  private def exists(admin: Admin, name: String): Boolean =
+    try {
+      admin.describeTopics(Collections.singleton(name)).allTopicNames().get()
+      true
+    } catch { case e: ExecutionException if e.getCause.isInstanceOf[UnknownTopicOrPartitionException] => false }
 }
 
 private final class ExactlyOnceTable(factory: String => ExactlyOnceFactory) extends Table with SupportsWrite {
@@ -91,7 +99,7 @@ private final class ExactlyOnceWriter(rows: SinkRow, settings: SlotSettings, bat
     val name = rows.slot(row)
     if (slotName == null || !slotName.equals(name)) turnTo(name)
     try slot.send(rows.record(row))
-    catch { case e: org.apache.kafka.common.KafkaException => throw explained(e, slot) }
+    catch { case e: KafkaException => throw explained(e, slot) }
     if (!slot.written) counts.sent(rows.sourceTimestamp(row))
   }
 
@@ -112,7 +120,7 @@ private final class ExactlyOnceWriter(rows: SinkRow, settings: SlotSettings, bat
     while (held.nonEmpty) {
       val (name, next) = held.head
       try next.commit()
-      catch { case e: org.apache.kafka.common.KafkaException => throw explained(e, next) }
+      catch { case e: KafkaException => throw explained(e, next) }
       held.remove(name)
       Slots.put(next)
     }

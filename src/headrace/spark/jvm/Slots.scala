@@ -25,8 +25,7 @@ final class Slot private (val settings: SlotSettings, val name: String) {
   val id: String = s"${settings.queryId}-$name"
   val serial: Long = Slot.serials.incrementAndGet()
   private val marker = new TopicPartition(settings.markerTopic, 0)
-  private val producer: KafkaProducer[Array[Byte], Array[Byte]] =
-    settings.options.producer("transactional.id" -> id, "transaction.timeout.ms" -> settings.transactionTimeoutMs.toString, "client.id" -> s"headrace-$id")
+  private val producer: KafkaProducer[Array[Byte], Array[Byte]] = settings.options.transactionalProducer(id, settings.transactionTimeoutMs)
 
   private var done = -1L
   private var doneRows = -1L
