@@ -14,8 +14,10 @@ from typing import Any
 from headrace.plan import steps as s
 from headrace.plan.catalogue import Functions
 from headrace.plan.document import encode_node
+from headrace.plan.expressions import Column
 from headrace.plan.plan import Plan
 from headrace.plan.relations import Relation, relations
+from headrace.plan.stage_modes import expressions_of
 from headrace.plan.stages import CutSettings, Stage, stages
 
 VERSION = 1
@@ -109,12 +111,13 @@ def _relation(relation: Relation) -> str:
 
 
 def _state_part(step: s.Step) -> dict[str, Any]:
-    """The fields of a step that its state depends on: not what results look like, nor where they are kept."""
+    """The fields of a step that its state depends on: not where results are kept, and of a join's result only the columns it is made of."""
     node: dict[str, Any] = encode_node(step)
     free = {"id", "store", "input", "left", "right"}
+    part = {name: value for name, value in node.items() if name not in free}
     if isinstance(step, s.JOINS):
-        free.add("columns")
-    return {name: value for name, value in node.items() if name not in free}
+        part["columns"] = sorted({str(one) for one in expressions_of(step.columns) if isinstance(one, Column)})
+    return part
 
 
 def _topic(plan: Plan, source: str) -> str:
