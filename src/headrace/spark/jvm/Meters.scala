@@ -39,6 +39,8 @@ final class PipelineMeter extends Serializable {
   val rowsOut = new LongAdder
   val bad = new LongAdder
   val late = new LongAdder
+  /** Records that a step cannot use: without a key or a value where it needs one. */
+  val dropped = new LongAdder
   val latency = new LatencyHistogram
   private val lastOutput = new AtomicLong
   private val partitions = new ConcurrentHashMap[String, PartitionMeter]()
@@ -59,16 +61,17 @@ final class PipelineMeter extends Serializable {
     rowsOut.add(other.rowsOut.sum)
     bad.add(other.bad.sum)
     late.add(other.late.sum)
+    dropped.add(other.dropped.sum)
     latency.add(other.latency)
     lastOutput.accumulateAndGet(other.lastOutput.get, Math.max(_, _))
     other.partitions.forEach((name, counts) => partition(name).add(counts))
   }
 
-  def isEmpty: Boolean = rowsIn.sum == 0 && rowsOut.sum == 0 && bad.sum == 0 && late.sum == 0
+  def isEmpty: Boolean = rowsIn.sum == 0 && rowsOut.sum == 0 && bad.sum == 0 && late.sum == 0 && dropped.sum == 0
 
   def toJson(pipeline: String): ObjectNode = {
     val node = Meters.json.createObjectNode()
-    node.put("pipeline", pipeline).put("rows_in", rowsIn.sum).put("rows_out", rowsOut.sum).put("bad", bad.sum).put("late", late.sum)
+    node.put("pipeline", pipeline).put("rows_in", rowsIn.sum).put("rows_out", rowsOut.sum).put("bad", bad.sum).put("late", late.sum).put("dropped", dropped.sum)
     if (lastOutput.get > 0) node.put("last_output_ms", lastOutput.get) else node.putNull("last_output_ms")
     node.set[ObjectNode]("latency_ms", latency.toJson)
     val each = node.putObject("partitions")
