@@ -18,7 +18,7 @@ CHILD = """
 import sys
 from headrace.tables import ChangelogTable
 table = ChangelogTable(sys.argv[1], sys.argv[2], directory=sys.argv[3])
-table._store.batch_records = 500  # many small writes: more moments to be killed in
+table._store.batch_records = table._store.load_records = 500  # many small writes: more moments to be killed in
 print("open", flush=True)
 sys.stdin.read()
 """
@@ -55,7 +55,7 @@ def test_killed_at_any_moment(headrace_shared_broker: LocalBroker, tmp_path: Pat
         with child:
             assert child.stdout is not None and child.stdout.readline() == b"open\n"
             try:
-                child.wait(random.uniform(0.05, 0.3))
+                child.wait(random.uniform(0.02, 0.12))
             except subprocess.TimeoutExpired:
                 child.send_signal(signal.SIGKILL)
         store = SqliteStore(tmp_path, "killed", Places(BYTES, None))

@@ -26,7 +26,7 @@ from headrace.tables.store import Changes, Origin, Store
 from headrace.tables.topic import ChangelogTopic, TopicClosed, TopicDescription
 
 if TYPE_CHECKING:
-    from confluent_kafka import Consumer
+    from confluent_kafka import Consumer, Message
 
 POLL_S = 0.1
 CHUNK_RECORDS = 1_000  # taken from the client at once; in between, other threads get their turn
@@ -206,24 +206,32 @@ class Feed:
     # The records.
 
     def _read(self) -> None:
-        first = self._consumer.poll(POLL_S)
-        if first is None:
-            return
         changes = Changes()
-        messages = [first]
+        loading = self._progress.status.state is State.LOADING
+        enough = self._store.load_records if loading else self._store.batch_records
         try:
-            while messages:
+            while changes.records < enough:
+                # A table that loads waits for more before it writes; one that serves shows at once what there is.
+                wait = not changes.offsets or (loading and not self._progress.loaded(changes.offsets))
+                messages = self._next(wait)
+                if not messages:
+                    break
                 skipped = collect(messages, changes)
                 if skipped:
                     self._progress.update(skipped=self._progress.status.skipped + skipped)
-                if changes.records >= self._store.batch_records:
-                    break
-                messages = self._consumer.consume(CHUNK_RECORDS, 0)
         except Trouble as trouble:
             self._apply(changes)
             self._mend(trouble)
             return
         self._apply(changes)
+
+    def _next(self, wait: bool) -> list[Message]:
+        """What the client has fetched; if that is nothing and `wait` says so, the first that comes within a moment."""
+        messages = self._consumer.consume(CHUNK_RECORDS, 0)
+        if messages or not wait:
+            return messages
+        first = self._consumer.poll(POLL_S)
+        return [] if first is None else [first]
 
     def _apply(self, changes: Changes) -> None:
         if not changes.offsets:

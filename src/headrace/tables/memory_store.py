@@ -23,7 +23,7 @@ REBUILD_SHARE = 8
 class MemoryStore:
     """See the module and `store.Store`."""
 
-    batch_records = 2_000
+    batch_records = load_records = 2_000
 
     def __init__(self, places: Places) -> None:
         self._places = places
@@ -98,7 +98,7 @@ class MemoryStore:
         """The keys in order, brought up to date with what was written since the last scan. Called with the lock held."""
         changed, self._unsorted = self._unsorted, set()
         if self._sorted is None or len(changed) * REBUILD_SHARE > len(self._rows):
-            self._sorted = SortedKeys(self._places.place, self._rows)
+            self._sorted = SortedKeys(None if self._places.are_keys else self._places.place, self._rows)
             return self._sorted
         for key in changed:
             if key in self._rows:

@@ -74,9 +74,9 @@ class Progress:
         self._cause = cause
         self.update(state=State.FAILED, last_error=f"{type(cause).__name__}: {cause}")
 
-    def loaded(self) -> bool:
-        """Whether everything is applied that the topic held when reading began."""
-        return reached(self._status.position, self._targets)
+    def loaded(self, ahead: Position | None = None) -> bool:
+        """Whether everything is applied that the topic held when reading began; or would be, with the offsets `ahead` as well."""
+        return reached({**self._status.position, **(ahead or {})}, self._targets)
 
     def refusal(self) -> TableError | None:
         """Why a look-up cannot be answered now, with what to do; None when it can."""

@@ -8,26 +8,33 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from headrace.tables.places import Bounds
 
 BLOCK = 1024
-Rank = tuple[bytes, bytes]
+Rank = Any  # the key itself, or its place and the key
 
 
 class SortedKeys:
-    """Distinct keys, sorted by place and, where two share one, by themselves."""
+    """Distinct keys, sorted by place and, where two share one, by themselves. Without `place` keys are their own places."""
 
-    __slots__ = ("_blocks", "_firsts", "_place")
+    __slots__ = ("_blocks", "_firsts", "_key", "_place")
 
-    def __init__(self, place: Callable[[bytes], bytes], keys: Iterable[bytes]) -> None:
+    def __init__(self, place: Callable[[bytes], bytes] | None, keys: Iterable[bytes]) -> None:
         self._place = place
-        ordered = sorted(keys, key=self._rank)
+        # None lets sorting and bisection compare the keys without a call for each.
+        self._key = None if place is None else self._rank
+        ordered = sorted(keys, key=self._key)
         self._blocks = [ordered[at : at + BLOCK] for at in range(0, len(ordered), BLOCK)] or [[]]
-        self._firsts = [self._rank(block[0]) if block else (b"", b"") for block in self._blocks]
+        self._firsts = [self._rank(block[0]) if block else self._lowest(b"") for block in self._blocks]
 
     def _rank(self, key: bytes) -> Rank:
-        return self._place(key), key
+        return key if self._place is None else (self._place(key), key)
+
+    def _lowest(self, place: bytes) -> Rank:
+        """What comes before every key at this place."""
+        return place if self._place is None else (place, b"")
 
     def _block(self, rank: Rank) -> int:
         """The block that a key of this rank is in, or belongs into."""
@@ -38,7 +45,7 @@ class SortedKeys:
         rank = self._rank(key)
         number = self._block(rank)
         block = self._blocks[number]
-        at = bisect_left(block, rank, key=self._rank)
+        at = bisect_left(block, rank, key=self._key)
         if at < len(block) and block[at] == key:
             return
         block.insert(at, key)
@@ -59,7 +66,7 @@ class SortedKeys:
         rank = self._rank(key)
         number = self._block(rank)
         block = self._blocks[number]
-        at = bisect_left(block, rank, key=self._rank)
+        at = bisect_left(block, rank, key=self._key)
         if at == len(block) or block[at] != key:
             return
         del block[at]
@@ -71,7 +78,7 @@ class SortedKeys:
     def within(self, bounds: Bounds) -> Iterator[bytes]:
         """The keys within bounds, in order."""
         low, high = bounds
-        number = self._block((low, b""))
+        number = self._block(self._lowest(low))
         at = bisect_left(self._blocks[number], low, key=self._place)
         for block in self._blocks[number:]:
             end = len(block) if high is None else bisect_left(block, high, key=self._place)

@@ -45,9 +45,10 @@ class Changes:
 
 
 class Store(Protocol):
-    """See the module. `batch_records` is how many records a write is best made of."""
+    """See the module. A write is best made of `batch_records` records, and of `load_records` while nobody looks yet."""
 
     batch_records: int
+    load_records: int
 
     def origin(self) -> Origin | None:
         """Where the rows came from; None for a store that never had any."""
