@@ -55,6 +55,8 @@ class App:
         self._kafka = dict(kafka or {})
         self._tables: dict[str, KTable[Any, Any]] = {}
         self._open: dict[str, Lookups] = {}
+        self._inputs: dict[str, tuple[Shape, Shape]] = {}
+        self._outputs: dict[str, tuple[Shape, Shape]] = {}
 
     @property
     def name(self) -> str:
@@ -96,8 +98,9 @@ class App:
         keys, values = _shapes(key, value)
         when = self._timestamp(timestamp, keys, values)
         reset = _offset_reset(offset_reset)
+        self._inputs.setdefault(topic, (keys, values))
         serdes = (_key_serde(keys, key_format), serde(values, value_format, options))
-        step = self._builder.add(lambda id_: s.StreamSource(id_, topic, *serdes, when, reset), "stream", name)
+        step = self._builder.source(lambda id_: s.StreamSource(id_, topic, *serdes, when, reset), "stream", name)
         return KStream(self, step, keys, values)
 
     def table(
@@ -121,8 +124,9 @@ class App:
             return self._stored(topic)
         keys, values = _shapes(key, value)
         when = self._timestamp(timestamp, keys, values)
+        self._inputs.setdefault(topic, (keys, values))
         serdes = (_key_serde(keys, key_format), serde(values, value_format, options))
-        step = self._builder.add(lambda id_: s.TableSource(id_, topic, *serdes, when, store), "table", name)
+        step = self._builder.source(lambda id_: s.TableSource(id_, topic, *serdes, when, store), "table", name)
         return self._remember(KTable(self, step, keys, values), store)
 
     def global_table(
@@ -138,8 +142,9 @@ class App:
     ) -> GlobalKTable[Any, Any]:
         """A topic as a table of which every task has all rows, for joins by any field."""
         keys, values = _shapes(key, value)
+        self._inputs.setdefault(topic, (keys, values))
         serdes = (_key_serde(keys, key_format), serde(values, value_format, options))
-        step = self._builder.add(lambda id_: s.GlobalTableSource(id_, topic, *serdes), "global-table", name)
+        step = self._builder.source(lambda id_: s.GlobalTableSource(id_, topic, *serdes), "global-table", name)
         return GlobalKTable(self, step, keys, values)
 
     # What it is

@@ -174,16 +174,16 @@ class _Change:
 
 
 def _target(target: Any, seen: set[int], depth: int) -> Finding | None:
-    if target is _Missing or isinstance(target, (*_CONSTANTS, Symbol)) or _is_own(target) or _is_builtin(target):
-        return None
-    if isinstance(target, types.ModuleType):
-        return None if target is math else _unknown(target)
     if target is _Clock:
-        return Finding("reads the clock", "use fn.unix_timestamp(), or the record's own time: rowtime()", None)
+        return Finding("reads the clock", "use the record's own time: rowtime()", None)
     if target is _Change:
         return Finding(
             "changes a list, set or dict that is not its own", "keep state in aggregate(…) or process(…)", None
         )
+    if target is _Missing or isinstance(target, (*_CONSTANTS, Symbol)) or _is_own(target) or _is_builtin(target):
+        return None
+    if isinstance(target, types.ModuleType):
+        return None if target is math else _unknown(target)
     if isinstance(target, type):
         return _class(target, seen, depth)
     if isinstance(target, types.FunctionType | types.MethodType):

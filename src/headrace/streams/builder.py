@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
 
+from headrace.formats import FORMATS
 from headrace.plan.plan import NAME, Plan, PlanError
 from headrace.plan.relations import Relation, relations
-from headrace.plan.steps import Step
+from headrace.plan.steps import SOURCES, Step
 from headrace.streams import catalogue
 from headrace.streams.errors import StreamsError, caller
 from headrace.streams.tracing import Fallback, Traced
@@ -41,7 +41,7 @@ class Builder:
         step = make(id_)
         try:
             plan = Plan(self.name, (*self.steps, step))
-            self.relations = relations(plan, catalogue.functions())
+            self.relations = relations(plan, catalogue.functions(), FORMATS)
         except PlanError as error:
             raise StreamsError(error.problem if error.step == id_ else str(error)) from None
         self.steps.append(step)
@@ -50,15 +50,17 @@ class Builder:
             self.fallbacks[id_] = pending
         return id_
 
+    def source(self, make: Callable[[str], Step], kind: str, name: str | None) -> str:
+        """A source; one that is there already, and was not given another name, is used again."""
+        for step in self.steps:
+            if isinstance(step, SOURCES) and name in (None, step.id) and step == make(step.id):
+                return step.id
+        return self.add(make, kind, name)
+
     def plan(self) -> Plan:
         if not self.steps:
             raise StreamsError(f"the app {self.name!r} does nothing yet: begin with app.stream(…) or app.table(…)")
         return Plan(self.name, tuple(self.steps))
-
-    def replace(self, id_: str, change: Callable[[Any], Step]) -> None:
-        """Change a step that is there already, such as giving a table a store."""
-        self.steps = [change(step) if step.id == id_ else step for step in self.steps]
-        self.relations = relations(self.plan(), catalogue.functions())
 
     def _next_id(self, kind: str) -> str:
         taken = {step.id for step in self.steps}

@@ -90,6 +90,8 @@ class Flow(Generic[K, V]):
         if callable(topic):
             expression = self._trace(topic, "to", str).symbol._hr_expression
         target = topic if isinstance(topic, str) else ""
+        if target:
+            self._app._outputs[target] = (self._key, self._value)
         return self._add(lambda id_: Sink(id_, self._step, target, key, value, partitions, expression), "to", name)
 
     def _key_serde(self, format_: str | None) -> Serde:

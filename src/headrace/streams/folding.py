@@ -79,7 +79,7 @@ def merged(function: Callable[..., Any], shape: Shape, key: Symbol, what: str) -
 
 
 def _columns(function: Callable[..., Any], arguments: tuple[Any, ...], shape: Shape, what: str) -> tuple[Named, ...]:
-    traced = trace(function, arguments, what)
+    traced = trace(function, arguments, what, shape.type)
     if traced.fallback is not None or any(isinstance(n, PythonCall) for n in walk(traced.symbol._hr_expression)):
         reason = (
             f"it {traced.fallback.reason}; {traced.fallback.advice}" if traced.fallback else "it is a Python function"

@@ -287,7 +287,7 @@ def is_null_struct(value: Any) -> Any:
 
 
 def _traced(function: Callable[..., Any], state: Any, row: Any) -> Any:
-    traced = trace(function, (state, row), "reduce")
+    traced = trace(function, (state, row), "reduce", symbol(row)._hr_type)
     if traced.fallback is not None:
         raise StreamsError(
             f"reduce runs beside its state in the JVM, and this function cannot: it {traced.fallback.reason}",

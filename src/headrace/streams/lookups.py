@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headrace.plan.python_code import to_plain, to_python
 from headrace.plan.serdes import KeyWindow, Serde
 from headrace.plan.stores import StoreTopic
 from headrace.streams.errors import StreamsError
 from headrace.streams.schema import Shape
+from headrace.streams.values import from_row, to_row
 
 if TYPE_CHECKING:
     from headrace.tables import ChangelogTable
@@ -44,7 +44,7 @@ class Lookups:
             raise StreamsError(
                 f"the table {self._topic.store!r} is windowed, so a key has several rows; use windows(key)"
             )
-        return self._python(self._table.get(self._key_columns(key)).value)
+        return from_row(self._table.get(self._key_columns(key)).value, self._value)
 
     def windows(self, key: Any, from_ms: int = 0, to_ms: int = _LAST_MS) -> list[TableRow]:
         return [self._row(row) for row in self._table.fetch(self._key_columns(key), from_ms, to_ms).rows]
@@ -64,18 +64,12 @@ class Lookups:
         self._table.close()
 
     def _key_columns(self, key: Any) -> dict[str, Any]:
-        return {self._topic.key.columns.names[0]: to_plain(key)}
+        return to_row(key, self._key) or {}
 
     def _row(self, row: Any) -> TableRow:
-        key = to_python(next(iter(row.key.values())), self._key.python or Any)
+        key = from_row(row.key, self._key)
         window = None if row.window is None else (row.window.start_ms, row.window.end_ms)
-        return TableRow(key, self._python(row.value), row.timestamp_ms, window)
-
-    def _python(self, columns: Mapping[str, Any] | None) -> Any:
-        if columns is None:
-            return None
-        plain = columns if self._value.column is None else columns[self._value.column]
-        return to_python(plain, self._value.python or Any)
+        return TableRow(key, from_row(row.value, self._value), row.timestamp_ms, window)
 
 
 def _open(bootstrap_servers: str, client_settings: Mapping[str, str], topic: StoreTopic) -> ChangelogTable[Any, Any]:

@@ -52,9 +52,10 @@ def return_annotation(function: Any) -> Any:
     if declared is not None:
         return declared
     try:
-        return typing.get_type_hints(inspect.unwrap(function), include_extras=True).get("return")
+        found = typing.get_type_hints(inspect.unwrap(function), include_extras=True).get("return")
     except (NameError, TypeError):
         return None
+    return None if found is Any else found
 
 
 def call_python(function: Callable[..., Any], arguments: Sequence[Any], returns: Any = None) -> Any:

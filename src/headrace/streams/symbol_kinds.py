@@ -10,7 +10,7 @@ from typing import Any
 
 from headrace.plan.conversions import widens
 from headrace.plan.expressions import Call, Case, Cast, Expression, FieldOf, Literal, Named, StructOf, When
-from headrace.plan.types import BOOLEAN, STRING, Array, DataType, Field, Map, Struct
+from headrace.plan.types import BOOLEAN, INTEGER, STRING, Array, DataType, Field, Map, Struct
 from headrace.streams.errors import StreamsError
 from headrace.streams.schema import NULL, constant, data_type, field_names, python_type
 from headrace.streams.symbols import Symbol, call, choose, common_type, escape, expression_of, symbol
@@ -76,9 +76,9 @@ class Text(Scalar):
         return call("ends_with", self, suffix)
 
     def __getitem__(self, index: Any) -> Any:
-        """Characters count from 0, and from the end with a negative number."""
+        """Characters count from 0, and from the end with a negative number; None where there is no such character."""
         if not isinstance(index, slice):
-            return call("substring", self, _position(index, self) + 1, 1)
+            return _character(self, _position(index, self, 1))
         start, stop = (0 if index.start is None else index.start), index.stop
         if index.step is not None or not all(isinstance(bound, int) and bound >= 0 for bound in (start, stop or 0)):
             escape(
@@ -88,11 +88,18 @@ class Text(Scalar):
         return call("substring", self, start + 1, *(() if stop is None else (max(0, stop - start),)))
 
 
-def _position(index: Any, whole: Symbol) -> Any:
-    """An index as an INTEGER from 0."""
+def _character(text: Symbol, position: Symbol) -> Any:
+    found = call("null_if", call("substring", text, position, 1), "")
+    return found if isinstance(position._hr_expression, Literal) else choose(((position > 0, found),), None)
+
+
+def _position(index: Any, whole: Symbol, first: int = 0) -> Any:
+    """An index as an INTEGER, counted from `first`."""
     if type(index) is int:
-        return literal(index, "INTEGER") if index >= 0 else cast_symbol(length(whole) + index, "INTEGER")
-    return cast_symbol(choose(((index < 0, length(whole) + index),), index), "INTEGER")
+        return (
+            literal(index + first, "INTEGER") if index >= 0 else cast_symbol(length(whole) + (index + first), "INTEGER")
+        )
+    return cast_symbol(choose(((index < 0, length(whole) + index),), index) + first, "INTEGER")
 
 
 class ArraySymbol(Scalar):
@@ -298,7 +305,9 @@ def fitted(value: Symbol, to: DataType | None, what: str) -> Symbol:
     if isinstance(to, Struct) and isinstance(value, StructSymbol) and value._hr_struct.names == to.names:
         parts = {f.name: fitted(value._hr_field(f.name), f.type, f"{what}.{f.name}")._hr_expression for f in to}
         return StructSymbol(None, to, value._hr_python, parts)
-    if widens(found, to) or _is_literal_of(value, to):
+    if _is_literal_of(value, to):
+        return of(Literal(to, value._hr_expression.value), to, value._hr_python)  # type: ignore[attr-defined]
+    if widens(found, to):
         return of(Cast(value._hr_expression, to), to, value._hr_python)
     raise StreamsError(f"{what} is {to}, but the expression is {found}; use .cast({_python_name(to)})")
 
@@ -306,7 +315,7 @@ def fitted(value: Symbol, to: DataType | None, what: str) -> Symbol:
 def _is_literal_of(value: Symbol, to: DataType) -> bool:
     """A whole number written in the code fits a smaller column if its value does."""
     number = value._hr_expression.value if isinstance(value._hr_expression, Literal) else None
-    return str(to) == "INTEGER" and type(number) is int and -(2**31) <= number < 2**31
+    return to == INTEGER and type(number) is int and -(2**31) <= number < 2**31
 
 
 _PYTHON_NAMES: dict[str, str] = {

@@ -212,11 +212,12 @@ def call(function: str, *arguments: Any) -> Any:
     symbols = _with_lambdas(function, arguments, known, typed)
     try:
         type_ = names.result_type(function, [s._hr_type for s in symbols])
-    except StreamsError:
-        smaller = [_as_integer(s) for s in symbols]
-        if all(a is b for a, b in zip(smaller, symbols)):
-            raise
-        symbols, type_ = smaller, names.result_type(function, [s._hr_type for s in smaller])
+    except StreamsError as error:
+        symbols = [_as_integer(s) for s in symbols]
+        try:
+            type_ = names.result_type(function, [s._hr_type for s in symbols])
+        except StreamsError:
+            raise error from None
     return symbol_kinds.of(Call(function, tuple(s._hr_expression for s in symbols)), type_)
 
 
