@@ -12,7 +12,7 @@ from headrace.engine.runner import Runner, SparkRunner
 from headrace.engine.settings import EngineSettings, pipeline_numbers
 from headrace.engine.supervisor import Supervisor
 from headrace.engine.table_views import TableViews
-from headrace.formats import check_serdes
+from headrace.formats import FORMATS
 from headrace.functions import CATALOGUE
 from headrace.plan.engine import EngineError, PipelineStatus, Submission
 from headrace.plan.plan import Plan
@@ -28,24 +28,22 @@ class LocalEngine:
     def __init__(self, settings: EngineSettings, runner: Runner | None = None) -> None:
         self.settings = settings
         self._supervisor = Supervisor(runner or SparkRunner(settings), self._remember, _fits)
-        self._log = PipelineLog(
-            settings.bootstrap_servers,
-            settings.engine_id(),
-            on_owned=self._owned,
-            on_lost=self._lost,
-            kafka=settings.kafka,
-        )
+        self._log = None if settings.embedded else self._pipeline_log()
         self._tables = TableViews(settings)
         self._standby: str | None = "waiting to be given the pipelines of this cluster"
         self.complaints: tuple[str, ...] = ()
 
     def start(self) -> None:
-        self._log.start()
+        if self._log is not None:
+            self._log.start()
+        else:
+            self._owned({}, [])
         self._supervisor.start()
 
     def close(self) -> None:
         """Stop all queries; what is wanted goes on with the next engine."""
-        self._log.close()
+        if self._log is not None:
+            self._log.close()
         self._supervisor.close()
         self._tables.close()
 
@@ -94,7 +92,14 @@ class LocalEngine:
         return self._tables.look_up(self._supervisor.record(name), store, query)
 
     def _remember(self, name: str, record: PipelineRecord | None) -> None:
-        self._log.append(name, record)
+        if self._log is not None:
+            self._log.append(name, record)
+
+    def _pipeline_log(self) -> PipelineLog:
+        settings = self.settings
+        return PipelineLog(
+            settings.bootstrap_servers, settings.engine_id(), self._owned, self._lost, kafka=settings.kafka
+        )
 
     def _owned(self, records: dict[str, PipelineRecord], complaints: list[str]) -> None:
         self._standby, self.complaints = None, tuple(complaints)
@@ -112,8 +117,7 @@ def check(plan: Plan) -> None:
     from headrace.plan.plan import PlanError
 
     try:
-        relations(plan, CATALOGUE)
-        check_serdes(plan)
+        relations(plan, CATALOGUE, FORMATS)
     except PlanError as error:
         raise EngineError(str(error)) from error
 

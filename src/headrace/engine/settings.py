@@ -36,7 +36,10 @@ class EngineSettings:
     checkpoint_dir: str | None = None
     master: str | None = None
     memory: str | None = None
-    python_modules: tuple[str, ...] = ()
+    python_modules: tuple[str, ...] | None = ()
+    """Modules whose functions plans may name; None: any, for an app that holds its own engine."""
+    embedded: bool = False
+    """Held by an app: runs what the app submits and nothing else, and remembers nothing beyond the process."""
     kafka: Mapping[str, str] = field(default_factory=dict)
     spark: Mapping[str, str] = field(default_factory=dict)
 
