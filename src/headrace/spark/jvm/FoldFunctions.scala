@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
 import org.apache.spark.sql.types.StructType
 
 /**
- * An aggregate as functions of an accumulator: texts over `key`, `state`, `row` and, in a merge, `other`.
+ * An aggregate as functions of an accumulator: texts over `key`, `state`, `row` and, to join and part two accumulators, `other`.
  *
  * A null accumulator deletes. `first_is_initial`: the accumulator of the first row is `initial` over that row (a reduce); else `initial` is
  * over the key alone, and the first row is added to it like any other.
@@ -17,12 +17,14 @@ final class FoldFunctions private (
     updateOf: CompiledStruct,
     undoOf: Option[CompiledStruct],
     mergeOf: Option[CompiledStruct],
+    unmergeOf: Option[CompiledStruct],
     resultOf: CompiledStruct,
-    firstIsInitial: Boolean
+    val firstIsInitial: Boolean
 ) extends Serializable {
   val valueSchema: StructType = RowEncoding.nullable(resultOf.schema)
   val canUndo: Boolean = undoOf.isDefined
   val canMerge: Boolean = mergeOf.isDefined
+  val canUnmerge: Boolean = unmergeOf.isDefined
   @transient private lazy val names = new GenericInternalRow(4)
 
   /** The accumulator with `row` in it; `state` null: there is none yet. What is returned is the caller's own. */
@@ -38,6 +40,9 @@ final class FoldFunctions private (
     if (state == null) other
     else if (other == null) state
     else own(mergeOf.get(over(key, state, null, other)))
+
+  /** `state` without what `other` had brought into it. */
+  def unmerge(key: InternalRow, state: InternalRow, other: InternalRow): InternalRow = own(unmergeOf.get(over(key, state, null, other)))
 
   def initial(key: InternalRow): InternalRow = own(initialOf(over(key, null, null, null)))
 
@@ -59,15 +64,22 @@ object FoldFunctions {
   def apply(session: SparkSession, layout: FlowLayout, spec: Spec): FoldFunctions = {
     val state = spec.schema("state")
     val scope = new Scope(session, Seq("key" -> layout.key, "state" -> state, "row" -> layout.left, "other" -> state))
+    // The same names at other places: what is called `row` is the accumulator to take out.
+    lazy val undoScope = new Scope(session, Seq("key" -> layout.key, "state" -> state, "absent" -> layout.left, "row" -> state))
     def accumulator(text: String) = scope.struct(text, Some(state))
+    val first = spec.flag("first_is_initial")
+    // A reduce whose accumulator is of the rows' own type takes out an accumulator as it takes out a row.
+    val unmerge = spec.optionalText("unmerge").map(accumulator).orElse(
+      if (first && RowEncoding.nullable(layout.left) == state) spec.optionalText("undo").map(text => undoScope.struct(text, Some(state))) else None)
     new FoldFunctions(
       state,
       accumulator(spec.text("initial")),
       accumulator(spec.text("update")),
       spec.optionalText("undo").map(accumulator),
       spec.optionalText("merge").map(accumulator),
+      unmerge,
       scope.struct(spec.optionalText("result").getOrElse("state")),
-      spec.flag("first_is_initial")
+      first
     )
   }
 }

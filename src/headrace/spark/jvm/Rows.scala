@@ -13,7 +13,7 @@ import org.apache.spark.unsafe.types.UTF8String
 
 /**
  * Where the columns of the keyed flow are in the rows a processor gets: first the fields of the key, then what the flow has of
- * `side, left, right, undo, ts, topic, partition, offset`. `ts` has become milliseconds.
+ * `side, left, right, undo, ts, topic, partition, offset, window_start, window_end`. `ts` has become milliseconds.
  */
 final class FlowLayout(val key: StructType, columns: StructType) extends Serializable {
   private def at(name: String): Int = if (columns.fieldNames.contains(name)) key.length + columns.fieldIndex(name) else -1
@@ -30,6 +30,8 @@ final class FlowLayout(val key: StructType, columns: StructType) extends Seriali
   private val topicAt = at("topic")
   private val partitionAt = at("partition")
   private val offsetAt = at("offset")
+  private val windowStartAt = at("window_start")
+  private val windowEndAt = at("window_end")
 
   def side(row: InternalRow): Int = if (sideAt < 0) 0 else row.getInt(sideAt)
   /** Null is a tombstone, or the row is of the other side. */
@@ -41,6 +43,9 @@ final class FlowLayout(val key: StructType, columns: StructType) extends Seriali
   def topic(row: InternalRow): UTF8String = if (row.isNullAt(topicAt)) UTF8String.EMPTY_UTF8 else row.getUTF8String(topicAt)
   def partition(row: InternalRow): Int = row.getInt(partitionAt)
   def offset(row: InternalRow): Long = row.getLong(offsetAt)
+  /** Of flows with windowed keys. */
+  def windowStart(row: InternalRow): Long = row.getLong(windowStartAt)
+  def windowEnd(row: InternalRow): Long = row.getLong(windowEndAt)
 }
 
 /**
@@ -49,7 +54,7 @@ final class FlowLayout(val key: StructType, columns: StructType) extends Seriali
  * It sees the rows of a key one by one in Kafka's order: `beginKey`, `onRow` for each, `endKey`; in a micro-batch once per key and batch, in
  * real-time mode around every row. So a state that is read in `beginKey` and written in `endKey` costs one read and one write in both.
  */
-abstract class RowProcessor(val layout: FlowLayout, val spec: ProcessorSettings) extends StatefulProcessor[InternalRow, InternalRow, InternalRow] {
+abstract class RowProcessor(val layout: FlowLayout, val settings: ProcessorSettings) extends StatefulProcessor[InternalRow, InternalRow, InternalRow] {
   /** Value columns of what comes out. */
   def valueSchema: StructType
   def outputSchema: StructType = Rows.output(layout.key, valueSchema)
@@ -72,7 +77,7 @@ abstract class RowProcessor(val layout: FlowLayout, val spec: ProcessorSettings)
 
   final override def init(outputMode: OutputMode, timeMode: TimeMode): Unit = {
     order = new RowOrder(layout, firstSide)
-    lateRows = new LateRows(layout, spec)
+    lateRows = new LateRows(layout, settings)
     open()
   }
 
@@ -138,7 +143,7 @@ abstract class RowProcessor(val layout: FlowLayout, val spec: ProcessorSettings)
 }
 
 /** What every processor is told, in a form that travels to the tasks. */
-final class ProcessorSettings(val step: String, val pipeline: String, val meter: TaskMeter) extends Serializable
+final class ProcessorSettings(val step: String, val pipeline: String, val realTime: Boolean, val meter: TaskMeter) extends Serializable
 
 /** Rows on their way out of a processor. */
 final class Outputs {
@@ -170,7 +175,7 @@ final class Outputs {
 }
 
 object Rows {
-  private val flowColumns = Seq("side", "left", "right", "undo", "ts", "topic", "partition", "offset")
+  private val flowColumns = Seq("side", "left", "right", "undo", "ts", "topic", "partition", "offset", "window_start", "window_end")
 
   /** The output every processor has; two-way processors append their columns. */
   def output(key: StructType, value: StructType): StructType = new StructType()
@@ -181,6 +186,9 @@ object Rows {
     .add("window_start", LongType)
     .add("window_end", LongType)
 
+  /** The key under which a state variable keeps what belongs to a whole partition. */
+  def nulls(key: StructType): InternalRow = new GenericInternalRow(key.length)
+
   def layout(flow: DataFrame): FlowLayout = {
     val key = RowEncoding.nullable(flow.schema("key").dataType.asInstanceOf[StructType])
     val rest = StructType(flowColumns.filter(flow.columns.contains).map(name => flow.schema(name)))
@@ -188,7 +196,7 @@ object Rows {
   }
 
   def settings(flow: DataFrame, spec: Spec): ProcessorSettings =
-    new ProcessorSettings(spec.step, spec.pipeline, TaskMeter.of(flow.sparkSession.sparkContext, spec.pipeline))
+    new ProcessorSettings(spec.step, spec.pipeline, spec.flag("real_time"), TaskMeter.of(flow.sparkSession.sparkContext, spec.pipeline))
 
   /**
    * The keyed flow through a processor.
