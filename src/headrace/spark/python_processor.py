@@ -1,0 +1,190 @@
+"""Users' processors in Spark's Python workers: `transformWithState` on one side, `headrace.plan.processing` on the other.
+
+Rows of a key come in Kafka's order. What a processor raises becomes a row with an error, so that the record leaves for the processing log and
+the pipeline lives on; the state is then as the processor left it.
+"""
+
+from __future__ import annotations
+
+import heapq
+import typing
+from collections.abc import Iterable, Iterator, MutableMapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import Row
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from headrace.functions.sql_text import spark_type
+from headrace.plan.processing import KeyValue, Processor
+from headrace.plan.python_code import to_plain, to_python
+from headrace.plan.steps import StateVariable
+from headrace.plan.types import Struct
+from headrace.spark.python_values import checked, plain
+
+VALUE_COLUMN = "value"
+
+
+@dataclass(frozen=True)
+class ProcessorTypes:
+    """The columns of what goes in and comes out, as the plan has them; `result_key` None: the key stays."""
+
+    key: Struct
+    value: Struct
+    result: Struct
+    result_key: Struct | None
+
+
+class PythonProcessor(StatefulProcessor):
+    """Runs a user's processor for the keys of one task."""
+
+    def __init__(self, processor: type[Processor], variables: tuple[StateVariable, ...], types: ProcessorTypes) -> None:
+        self._class = processor
+        self._variables = variables
+        self._types = types
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._handle = handle
+        self._processor = self._class()
+        hints = typing.get_type_hints(self._class.process)
+        self._key_hint, self._value_hint = hints.get("key", Any), hints.get("value", Any)
+        self._states = {
+            one.name: handle.getValueState(one.name, f"value {spark_type(one.type)}", one.ttl_ms)
+            for one in self._variables
+        }
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
+        watermark = timerValues.getCurrentWatermarkInMs()
+        key_struct = tuple(key)
+        user_key = to_python(bare(plain(key_struct, self._types.key)), self._key_hint)
+        for row in in_order(list(rows)):
+            context = KeyContext(self._handle, self._states, self._variables, row["ts"], watermark)
+            value = bare_value(plain(row["left"], self._types.value))
+            yield from self._outcome(
+                lambda v=value, c=context: self._processor.process(user_key, to_python(v, self._value_hint), c),
+                key_struct,
+                row["ts"],
+                (row["topic"], row["partition"], row["offset"]),
+            )
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:
+        due = expiredTimerInfo.getExpiryTimeInMs()
+        key_struct = tuple(key)
+        user_key = to_python(bare(plain(key_struct, self._types.key)), self._key_hint)
+        context = KeyContext(self._handle, self._states, self._variables, due, timerValues.getCurrentWatermarkInMs())
+        yield from self._outcome(
+            lambda: self._processor.on_timer(user_key, due, context), key_struct, due, (None, None, None)
+        )
+
+    def close(self) -> None:
+        pass
+
+    def _outcome(self, call: Any, key: tuple[Any, ...], ts: int, place: tuple[Any, ...]) -> Iterator[Row]:
+        """What a call yields as rows; an exception, also one in the middle, as a row with an error."""
+        try:
+            for result in call() or ():
+                yield self._row(result, key, ts, place)
+        except Exception as error:
+            name = f"{self._class.__module__}:{self._class.__qualname__}"
+            yield Row(key, None, ts, f"{name}: {type(error).__name__}: {error}"[:1000], *place)
+
+    def _row(self, result: Any, key: tuple[Any, ...], ts: int, place: tuple[Any, ...]) -> Row:
+        if isinstance(result, KeyValue):
+            if self._types.result_key is not None:
+                key = checked(wrapped(to_plain(result.key), self._types.result_key), self._types.result_key)
+            result = result.value
+        value = None if result is None else checked(wrapped(to_plain(result), self._types.result), self._types.result)
+        return Row(key, value, ts, None, *place)
+
+
+def bare(columns: dict[str, Any]) -> Any:
+    """A key of one column is that column to its user."""
+    return next(iter(columns.values())) if len(columns) == 1 else columns
+
+
+def bare_value(columns: dict[str, Any] | None) -> Any:
+    """A value of the one column `value` is that column to its user."""
+    return columns[VALUE_COLUMN] if columns is not None and list(columns) == [VALUE_COLUMN] else columns
+
+
+def wrapped(value: Any, columns: Struct) -> Any:
+    """The other way round: what is no struct is the only column."""
+    if len(columns.fields) == 1 and not (isinstance(value, dict) and set(value) == set(columns.names)):
+        return {columns.fields[0].name: value}
+    return value
+
+
+def in_order(rows: list[Row]) -> Iterable[Row]:
+    """Kafka's order: by offset in a partition, between partitions the smallest timestamp first."""
+    queues: dict[tuple[Any, Any], list[Row]] = {}
+    for row in sorted(rows, key=lambda one: one["offset"]):
+        queues.setdefault((row["topic"], row["partition"]), []).append(row)
+    if len(queues) <= 1:
+        return next(iter(queues.values()), [])
+    heads = [(queue[0]["ts"], number, 0) for number, queue in enumerate(queues.values())]
+    return _merged(heads, list(queues.values()))
+
+
+def _merged(heads: list[tuple[int, int, int]], queues: list[list[Row]]) -> Iterator[Row]:
+    heapq.heapify(heads)
+    while heads:
+        _, number, position = heapq.heappop(heads)
+        yield queues[number][position]
+        if position + 1 < len(queues[number]):
+            heapq.heappush(heads, (queues[number][position + 1]["ts"], number, position + 1))
+
+
+class KeyContext:
+    """What a processor sees while it looks at one record or timer; fulfils `headrace.plan.processing.Context`."""
+
+    def __init__(
+        self,
+        handle: StatefulProcessorHandle,
+        states: dict[str, Any],
+        variables: tuple[StateVariable, ...],
+        ts: int,
+        watermark: int,
+    ) -> None:
+        self._handle = handle
+        self.timestamp_ms = ts
+        self.watermark_ms = watermark
+        self.state = KeyState(states, {one.name: one for one in variables})
+
+    def schedule(self, timestamp_ms: int) -> None:
+        self._handle.registerTimer(timestamp_ms)
+
+
+class KeyState(MutableMapping[str, Any]):
+    """The variables of a key, read and written as they are used."""
+
+    def __init__(self, states: dict[str, Any], variables: dict[str, StateVariable]) -> None:
+        self._states = states
+        self._variables = variables
+
+    def __getitem__(self, name: str) -> Any:
+        state, variable = self._find(name)
+        held = state.get()
+        return None if held is None else to_python(plain(held[0], variable.type), Any)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        state, variable = self._find(name)
+        if value is None:
+            state.clear()
+        else:
+            state.update((checked(to_plain(value), variable.type),))
+
+    def __delitem__(self, name: str) -> None:
+        self._find(name)[0].clear()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._variables)
+
+    def __len__(self) -> int:
+        return len(self._variables)
+
+    def _find(self, name: str) -> tuple[Any, StateVariable]:
+        if name not in self._variables:
+            raise KeyError(
+                f"the processor declares no state {name!r}; it declares {', '.join(self._variables) or 'none'}"
+            )
+        return self._states[name], self._variables[name]

@@ -1,0 +1,48 @@
+"""Topics as streaming DataFrames, with the columns that Spark's Kafka source has.
+
+Only committed records are read, in every mode: internal topics and outputs of other pipelines may be written in transactions.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.plan.stage_modes import Mode
+from headrace.plan.steps import OffsetReset
+from headrace.spark.pipeline_settings import PipelineSettings
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def source_options(
+    topic: str, mode: Mode, settings: PipelineSettings, offset_reset: OffsetReset, headers: bool
+) -> dict[str, str]:
+    """The options of Spark's Kafka source. Partitions are never split: order and exactly-once slots are by partition."""
+    options = {
+        **{f"kafka.{name}": str(value) for name, value in settings.kafka.items()},
+        "kafka.bootstrap.servers": settings.bootstrap_servers,
+        "kafka.isolation.level": "read_committed",
+        "subscribe": topic,
+        "startingOffsets": str(offset_reset),
+        "failOnDataLoss": str(settings.fail_on_data_loss).lower(),
+    }
+    if headers:
+        options["includeHeaders"] = "true"
+    if mode is Mode.MICRO_BATCH:
+        options["maxOffsetsPerTrigger"] = str(settings.max_records_per_batch)
+        options["kafka.fetch.max.wait.ms"] = str(settings.fetch_max_wait_ms)
+    return options
+
+
+def topic_rows(
+    spark: SparkSession,
+    topic: str,
+    mode: Mode,
+    settings: PipelineSettings,
+    offset_reset: OffsetReset = OffsetReset.EARLIEST,
+    headers: bool = False,
+) -> DataFrame:
+    """A topic's records: key, value, topic, partition, offset, timestamp, and headers if wanted."""
+    options = source_options(topic, mode, settings, offset_reset, headers)
+    return spark.readStream.format("kafka").options(**options).load().drop("timestampType")
