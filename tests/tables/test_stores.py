@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.tables.errors import StoreInUse, TableClosed
+from headrace.tables.errors import StoreInUse, TableClosed, TableFailed
 from headrace.tables.memory_store import MemoryStore
 from headrace.tables.orders import BYTES, SIGNED, KeyOrder, by_value
 from headrace.tables.places import Places
@@ -210,7 +210,7 @@ def test_a_write_that_fails_half_way_leaves_nothing_behind(tmp_path: Path) -> No
     store.apply(changes([(b"a", b"1")], 1))
     broken = changes([(b"a", b"2"), (b"b", b"2")], 2)
     broken.upserts[b"c"] = object()  # type: ignore[assignment]
-    with pytest.raises(sqlite3.Error):
+    with pytest.raises(sqlite3.ProgrammingError):
         store.apply(broken)
     assert store.get(b"a") == (b"1", {0: 1}) and store.count() == (1, {0: 1})
     store.close()
@@ -251,3 +251,24 @@ def test_a_file_that_is_no_store_is_replaced(tmp_path: Path, damage: str) -> Non
     again = SqliteStore(tmp_path, "t", Places(BYTES, None))
     assert again.count() == (0, {}) and again.origin() is None
     again.close()
+
+
+def test_a_damaged_page_is_told_with_the_way_out(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path, "t", Places(BYTES, None))
+    store.apply(changes([(b"%d" % number, b"x" * 100) for number in range(5_000)], 1))
+    store.close()
+    path = tmp_path / "t.table"
+    whole = path.read_bytes()
+    path.write_bytes(whole[: 10 * 4096] + b"\xee" * (len(whole) - 10 * 4096))
+    store = SqliteStore(tmp_path, "t", Places(BYTES, None))
+    with pytest.raises(TableFailed, match=r"t\.table is damaged .* delete it and open the table anew"):
+        store.scan((b"", None), None)
+    with pytest.raises(TableFailed, match="damaged"):
+        store.apply(changes([(b"%d" % number, b"y" * 100) for number in range(5_000)], 2))
+    store.close()
+
+
+def test_a_directory_that_cannot_be_used(tmp_path: Path) -> None:
+    (tmp_path / "t.table").mkdir()
+    with pytest.raises(TableFailed, match="cannot be used"):
+        SqliteStore(tmp_path, "t", Places(BYTES, None))

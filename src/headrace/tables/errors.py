@@ -20,7 +20,7 @@ class TableTimeout(TableError, TimeoutError):
 
 
 class TableFailed(TableError):
-    """The table has stopped for good: its store cannot be written. The cause is attached."""
+    """The table has stopped for good, or cannot begin: its store cannot be read or written. The cause is attached."""
 
 
 class TableClosed(TableError):

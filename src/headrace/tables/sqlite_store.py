@@ -26,7 +26,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from headrace.tables.answers import Position
-from headrace.tables.errors import StoreInUse, TableClosed
+from headrace.tables.errors import StoreInUse, TableClosed, TableFailed
 from headrace.tables.places import Bounds, Places
 from headrace.tables.store import Changes, Origin, Pair
 
@@ -61,7 +61,8 @@ class SqliteStore:
         directory.mkdir(parents=True, exist_ok=True)
         self._lock_fd = self._hold(directory)
         try:
-            self._writer = self._open()
+            with self._blaming_the_file():
+                self._writer = self._open()
         except BaseException:
             os.close(self._lock_fd)
             raise
@@ -116,6 +117,23 @@ class SqliteStore:
         return connection
 
     @contextlib.contextmanager
+    def _blaming_the_file(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.ProgrammingError:
+            raise  # a bug of ours
+        except sqlite3.DatabaseError as error:
+            raise self._blamed(error) from error
+
+    def _blamed(self, error: sqlite3.DatabaseError) -> TableFailed:
+        """SQLite's errors say what is wrong and not where; this adds where, and the way out."""
+        if isinstance(error, sqlite3.OperationalError):
+            way_out = "cannot be used ({}); see that the disk has room and that the directory is writable"
+        else:
+            way_out = "is damaged ({}); delete it and open the table anew, it is filled again from its topic"
+        return TableFailed(f"the store {self._path} {way_out.format(error)}")
+
+    @contextlib.contextmanager
     def _reader(self) -> Iterator[sqlite3.Connection]:
         """A connection for one look-up, from those that others are done with."""
         with self._lock:
@@ -127,6 +145,10 @@ class SqliteStore:
             if connection is None:
                 connection = self._connect()
             yield connection
+        except sqlite3.ProgrammingError:
+            raise  # a bug of ours
+        except sqlite3.DatabaseError as error:
+            raise self._blamed(error) from error
         finally:
             with self._lock:
                 self._busy -= 1
@@ -151,13 +173,14 @@ class SqliteStore:
         return _read_position(text)
 
     def reset(self, origin: Origin) -> None:
-        with _transaction(self._writer, "IMMEDIATE"):
+        with self._blaming_the_file(), _transaction(self._writer, "IMMEDIATE"):
             self._writer.execute("DROP TABLE rows")
             _create(self._writer)
             self._writer.execute("UPDATE state SET origin = ?, position = '{}'", (json.dumps(asdict(origin)),))
 
     def mark(self, origin: Origin) -> None:
-        self._writer.execute("UPDATE state SET origin = ?", (json.dumps(asdict(origin)),))
+        with self._blaming_the_file():
+            self._writer.execute("UPDATE state SET origin = ?", (json.dumps(asdict(origin)),))
 
     def apply(self, changes: Changes) -> Position:
         state = self._state()
@@ -165,7 +188,7 @@ class SqliteStore:
             epoch = changes.epochs.get(partition, state.get(partition, (0, -1))[1])
             state[partition] = (offset, epoch)
         slots = self._slots
-        with _transaction(self._writer, "IMMEDIATE"):
+        with self._blaming_the_file(), _transaction(self._writer, "IMMEDIATE"):
             # In the order of the tree, neighbours share a page that is then written once.
             upserts = sorted((*slots(key), value) for key, value in changes.upserts.items())
             self._writer.executemany(_UPSERT, upserts)
