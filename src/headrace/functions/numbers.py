@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from headrace.functions.declaration import Function, Rule, function
+from headrace.functions.sql_types import spark_type
+from headrace.plan.types import DataType
+
+_CONSTANT = re.compile(r"\(?-?\d+\)?")
 
 
 def _doubles(name: str, doc: str, sql: str) -> Function:
@@ -12,6 +19,20 @@ def _doubles(name: str, doc: str, sql: str) -> Function:
 def _same(sql: str) -> Rule:
     """The result is a decimal as the argument is; a number that needs one digit more becomes NULL."""
     return Rule(sql, lambda types: types[0])
+
+
+def _rounded(arguments: Sequence[str], types: Sequence[DataType]) -> str:
+    # Spark's round takes constant places only.
+    if _CONSTANT.fullmatch(arguments[1]):
+        return f"round({arguments[0]}, {arguments[1]})"
+    power = f"power(10D, {arguments[1]})"
+    return f"(round({arguments[0]} * {power}) / {power})"
+
+
+def _rounded_decimal(arguments: Sequence[str], types: Sequence[DataType]) -> str:
+    constant = _CONSTANT.fullmatch(arguments[1])
+    number = arguments[0] if constant else f"CAST({arguments[0]} AS DOUBLE)"
+    return f"CAST({_rounded([number, arguments[1]], types)} AS {spark_type(types[0])})"
 
 
 FUNCTIONS = (
@@ -25,8 +46,8 @@ FUNCTIONS = (
             "BIGINT -> BIGINT": "{0}",
             "DOUBLE -> BIGINT": "CAST(round({0}) AS BIGINT)",
             "DECIMAL -> DECIMAL": _same("round({0}, 0)"),
-            "DOUBLE, INTEGER -> DOUBLE": "round({0}, {1})",
-            "DECIMAL, INTEGER -> DECIMAL": _same("round({0}, {1})"),
+            "DOUBLE, INTEGER -> DOUBLE": _rounded,
+            "DECIMAL, INTEGER -> DECIMAL": Rule(_rounded_decimal, lambda types: types[0]),
         },
     ),
     function(

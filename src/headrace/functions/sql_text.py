@@ -45,6 +45,8 @@ __all__ = [
 Resolve = Callable[[ex.Column | ex.RowMeta], str]
 PythonSql = Callable[[ex.PythonCall, Sequence[str]], str]
 
+FIRST_MILLIS = -62135596800000
+LAST_MILLIS = 253402300799999
 _ISO = "yyyy-MM-dd'T'HH:mm:ss.SSS"
 
 
@@ -105,10 +107,15 @@ def cast_sql(sql: str, from_: DataType, to: DataType) -> str:
     return f"{'CAST' if widens(from_, to) else 'TRY_CAST'}({sql} AS {spark_type(to)})"
 
 
+def timestamp_sql(millis: str) -> str:
+    """The moment of a BIGINT; NULL beyond the years 1 to 9999, because Spark throws an exception where microseconds overflow."""
+    return f"CASE WHEN {millis} BETWEEN {FIRST_MILLIS}L AND {LAST_MILLIS}L THEN timestamp_millis({millis}) END"
+
+
 _MILLIS_OF_DAY = "CAST(pmod(unix_millis({0}), 86400000L) AS INT)"
 _SPECIAL_CASTS: Mapping[tuple[DataType, DataType], str] = {
     (TIMESTAMP, BIGINT): "unix_millis({0})",
-    (BIGINT, TIMESTAMP): "timestamp_millis({0})",
+    (BIGINT, TIMESTAMP): timestamp_sql("{0}"),
     (TIMESTAMP, STRING): f"date_format({{0}}, {string_sql(_ISO)})",
     (TIMESTAMP, TIME): _MILLIS_OF_DAY,
     (TIME, BIGINT): "CAST({0} AS BIGINT)",

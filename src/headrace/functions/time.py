@@ -6,6 +6,7 @@ Patterns are those of Java's DateTimeFormatter as Spark takes them. A text that 
 from __future__ import annotations
 
 from headrace.functions.declaration import Function, function
+from headrace.functions.sql_text import timestamp_sql
 
 
 def _part(name: str, doc: str, sql: str) -> Function:
@@ -26,7 +27,7 @@ FUNCTIONS = (
     function(
         "timestamp_of_millis",
         "The moment so many milliseconds after 1970.",
-        {"BIGINT -> TIMESTAMP": "timestamp_millis({0})"},
+        {"BIGINT -> TIMESTAMP": timestamp_sql("{0}")},
     ),
     function(
         "millis_of_timestamp", "Milliseconds from 1970 to the moment.", {"TIMESTAMP -> BIGINT": "unix_millis({0})"}
@@ -64,7 +65,7 @@ FUNCTIONS = (
         "add_time",
         "A moment and so many MILLISECOND, SECOND, MINUTE, HOUR, DAY or WEEK (second argument) later.",
         {
-            "TIMESTAMP, STRING, BIGINT -> TIMESTAMP": f"timestamp_millis(unix_millis({{0}}) + {{2}} * {_STEP})",
+            "TIMESTAMP, STRING, BIGINT -> TIMESTAMP": timestamp_sql(f"(unix_millis({{0}}) + {{2}} * {_STEP})"),
         },
     ),
     function("add_days", "A day and so many days later.", {"DATE, INTEGER -> DATE": "date_add({0}, {1})"}),

@@ -22,12 +22,19 @@ from headrace.plan.types import (
     STRING,
     TIME,
     TIMESTAMP,
+    DataType,
     Decimal,
 )
 
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 DAY_MS = 24 * 60 * 60 * 1000
-_RANGES = {INTEGER: 1 << 31, BIGINT: 1 << 63, TIMESTAMP: 1 << 63, DATE: 1 << 31}
+# Of times: the years 1 to 9999.
+_RANGES: dict[DataType, tuple[int, int]] = {
+    INTEGER: (-(1 << 31), (1 << 31) - 1),
+    BIGINT: (-(1 << 63), (1 << 63) - 1),
+    TIMESTAMP: (-62135596800000, 253402300799999),
+    DATE: (-719162, 2932896),
+}
 _TIME = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,3}))?)?")
 
 
@@ -65,10 +72,10 @@ def _require(fine: bool, literal: Literal, wanted: str) -> None:
 
 
 def _whole(literal: Literal) -> int:
-    value, bound = literal.value, _RANGES[literal.type]  # type: ignore[index]
+    value, (low, high) = literal.value, _RANGES[literal.type]
     _require(isinstance(value, int) and not isinstance(value, bool), literal, "a whole number")
     assert isinstance(value, int)
-    _require(-bound <= value < bound, literal, f"{-bound} to {bound - 1}")
+    _require(low <= value <= high, literal, f"{low} to {high}")
     return value
 
 

@@ -19,6 +19,11 @@ TUNING = {
     # Overflow, a bad cast or a division by zero gives NULL: a record must not stop a pipeline.
     "spark.sql.ansi.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
+    # Columns are named exactly, the last of equal keys of a map stays, and `${…}` in a text is a text.
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
+    "spark.sql.variable.substitute": "false",
+    "spark.sql.extensions": "headrace.PrimitiveFunctions",
     # A streaming plan is made once; adapting it again for each batch costs more than the batch.
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.catalogImplementation": "in-memory",
@@ -66,6 +71,10 @@ class SessionSettings:
     """Whether a micro-batch runs when only the watermark has moved: final results come sooner, at the price of one more batch each."""
     state_memory_mb: int = 256
     """What all state stores of a process together may keep in memory outside Java's heap."""
+    java_options: tuple[str, ...] = ()
+    """For the driver's Java, after ours."""
+    fast_start: bool = True
+    """Whether to use the archive of class data that `headrace setup` makes."""
     extra: Mapping[str, str] = field(default_factory=dict)
     """Spark's own settings; they have the last word."""
 
