@@ -69,7 +69,7 @@ CASES: dict[str, tuple[Callable[[App], Any], str]] = {
         lambda app: payments(app).group_by_key().windowed_by(session(minutes=1)).aggregate(0, lambda n, p: n + 1),
         "has no merge",
     ),
-    "accumulator": (lambda app: payments(app).group_by_key().aggregate([], lambda l, p: l), "returns=…"),
+    "accumulator": (lambda app: payments(app).group_by_key().aggregate([], lambda items, p: items), "returns=…"),
     "accumulator type": (
         lambda app: payments(app).group_by_key().aggregate(0, lambda n, p: n + p.amount),
         "is BIGINT, but the expression is DOUBLE",
@@ -171,7 +171,7 @@ def test_an_app_needs_a_name_and_a_step() -> None:
     ],
 )
 def test_windows_are_checked(make: Callable[[], Any], message: str) -> None:
-    with pytest.raises(StreamsError, match="test_errors.py") as error:
+    with pytest.raises(StreamsError, match=r"test_errors\.py") as error:
         make()
     assert message in str(error.value)
 

@@ -97,7 +97,7 @@ def text_of(function: Callable[..., Any]) -> str:
         (lambda v: v.number != v.price, "is_distinct(number, price)"),
         (lambda v: v.text == None, "is_null(text)"),  # noqa: E711
         (lambda v: v.text != None, "not(is_null(text))"),  # noqa: E711
-        (lambda v: 1 < v.number, "greater(number, 1)"),
+        (lambda v: v.number > 1, "greater(number, 1)"),
         (lambda v: (v.number > LIMIT) & v.flag | ~v.flag, "or(and(greater(number, 100), flag), not(flag))"),
         (lambda v: v.text + "!", "concat(text, '!')"),
         (lambda v: v.text.upper().lower(), "lower(upper(text))"),
@@ -218,7 +218,7 @@ def careful(v: Any) -> Any:
         (lambda v: datetime.datetime.now(), "reads the clock"),
         (lambda v: str(uuid.uuid4()), "uuid"),
         (lambda v: v.text.title(), "AttributeError"),
-        (lambda v: v.number + open("/dev/null").fileno(), "open"),
+        (lambda v: v.number + open("/dev/null").fileno(), "open"),  # noqa: SIM115
         (changes_outside, "writes to 'COUNTER'"),
         (remembers, "changes a list"),
         (swallows, "whether a column is true"),
@@ -298,7 +298,7 @@ def test_mistakes_are_told_at_once(function: Callable[..., Any], message: str) -
     if not message:
         assert text_of(function) == "STRUCT(text := text, number := NULL)"
         return
-    with pytest.raises(StreamsError, match="test_tracing.py") as error:
+    with pytest.raises(StreamsError, match=r"test_tracing\.py") as error:
         traced(function)
     assert message in str(error.value)
 

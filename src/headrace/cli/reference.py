@@ -24,6 +24,7 @@ def pages() -> dict[str, str]:
         "group-settings.md": group_settings_page,
         "apis.md": apis_page,
         "metrics.md": metrics_page,
+        "streams.md": streams_page,
     }
     return {name: NOTE + maker().rstrip() + "\n" for name, maker in makers.items()}
 
@@ -74,6 +75,12 @@ def broker_settings_page() -> str:
         "A `server.properties` of Apache Kafka may hold these. Headrace takes them and does nothing with them, because what they "
         f"tune does not exist here (yet):\n\n{unused}\n"
     )
+
+
+def streams_page() -> str:
+    from headrace.streams.reference import page
+
+    return page()
 
 
 def topic_settings_page() -> str:

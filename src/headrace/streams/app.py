@@ -35,10 +35,12 @@ DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
 class App:
     """A streams application. Its name is part of its topics, its state and its transactions: it identifies the app for good.
 
-    app = App("fraud")
-    payments = app.stream("payments", key=str, value=Payment)
-    payments.filter(lambda p: p.amount > 100).to("large-payments")
-    app.run()
+        app = App("fraud")
+        payments = app.stream("payments", key=str, value=Payment)
+        payments.filter(lambda p: p.amount > 100).to("large-payments")
+        app.run()
+
+    Operations add steps, which are checked at once. Nothing runs before `start` or `run`.
     """
 
     def __init__(
@@ -159,9 +161,10 @@ class App:
 
     def explain(self, guarantee: Guarantee | str | None = None) -> str:
         """How the topology runs: queries, modes and why, internal topics, the price of Python functions."""
+        from headrace.functions import CATALOGUE
         from headrace.plan import explain
 
-        text: str = explain.text(self.plan(), _guarantee(guarantee or self.guarantee))
+        text: str = explain.text(self.plan(), _guarantee(guarantee or self.guarantee), CATALOGUE)
         notes = [f"{step}: {note}" for step, some in self.python_functions().items() for note in some]
         return (
             text

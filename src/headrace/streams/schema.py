@@ -23,6 +23,7 @@ from headrace.plan.types import (
     BYTES,
     DATE,
     DOUBLE,
+    INTEGER,
     STRING,
     TIME,
     TIMESTAMP,
@@ -150,13 +151,7 @@ def value_shape(annotation: Any) -> Shape:
 
 def serde(shape: Shape, format_: str | None, options: dict[str, str]) -> Serde:
     """How a shape lies in bytes: by default the kafka format for what Kafka has a serializer for, else JSON."""
-    primitive = isinstance(shape.type, Primitive) and shape.type in (
-        STRING,
-        BIGINT,
-        DOUBLE,
-        BYTES,
-        data_type("INTEGER"),
-    )
+    primitive = shape.type in (STRING, INTEGER, BIGINT, DOUBLE, BOOLEAN, BYTES)
     name = (format_ or ("kafka" if primitive else "json")).lower()
     return Serde(
         name,

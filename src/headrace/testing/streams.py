@@ -18,7 +18,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from headrace.formats import FORMATS
 from headrace.formats.format import WINDOW_END, WINDOW_START
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from headrace.spark.pipeline import RunningPipeline
 
 TIMEOUT_S = 60.0
-REAL_TIME_BATCH_MS = 300
+REAL_TIME_BATCH_MS = 1_000
 """Short: progress is known at the end of a batch, and a test wants to know it."""
 PROCESSING_LOG = "_headrace_processing_log"
 
@@ -160,7 +160,7 @@ class StreamsDriver:
         """Send bytes as they are: for records that no format would write."""
         if timestamp_ms is not None:
             self._last_timestamp_ms = timestamp_ms
-        place = {} if partition is None else {"partition": partition}
+        place: dict[str, Any] = {} if partition is None else {"partition": partition}
         while True:
             try:
                 self._producer.produce(
@@ -201,7 +201,7 @@ class StreamsDriver:
         """What could not be decoded or computed: the records of the processing log."""
         import json
 
-        return [json.loads(message.value()) for message in self.read_bytes(PROCESSING_LOG)]
+        return [json.loads(message.value() or b"null") for message in self.read_bytes(PROCESSING_LOG)]
 
     def table(self, store: str) -> KTable[Any, Any]:
         """A stored table to look into, with everything piped so far in it."""
@@ -349,5 +349,5 @@ def _record(message: Message, keys: tuple[Serde, Shape], values: tuple[Serde, Sh
         from_row(value, values[1]),
         message.timestamp()[1],
         window,
-        tuple(message.headers() or ()),
+        tuple(cast("list[tuple[str, bytes]]", message.headers() or ())),
     )
