@@ -27,6 +27,8 @@ _MODULES = {
     "bench": "bench",
     "verify": "verify",
     "demo": "demo",
+    "setup": "setup",
+    "doctor": "doctor",
     "version": "version",
     "completion": "completion",
 }

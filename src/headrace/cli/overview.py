@@ -35,6 +35,8 @@ COMMANDS = (
     (
         "Yourself",
         (
+            ("setup", "fetch and compile what pipelines need"),
+            ("doctor", "what is missing, and what mends it"),
             ("context", "names for the clusters you use"),
             ("completion", "for your shell"),
             ("version", "of Headrace and what it runs on"),

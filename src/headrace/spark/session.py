@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from headrace.spark.gateway import Gateway, start_gateway
 from headrace.spark.runtime.cache import Progress, silent
+from headrace.spark.runtime.class_data import archive_options
 from headrace.spark.runtime.errors import RuntimeUnavailable
 from headrace.spark.runtime.installation import Installation, prepare
 from headrace.spark.scratch import Scratch
@@ -34,6 +35,15 @@ __all__ = ["SessionSettings", "java_process", "log_file", "start_session", "stop
 
 _LOG_FILE_BYTES = "20MB"
 _LOG_FILES = 3
+
+# A few hundred megabytes of which a hundred live: the heap starts small and grows when it must.
+JAVA_TUNING = (
+    "-Xms64m",
+    # Or a start would stop several times to look for classes that nobody needs any more.
+    "-XX:MetaspaceSize=256m",
+    # A process that has run out of memory must end, or its queries would hang with it; whoever supervises it starts another.
+    "-XX:+ExitOnOutOfMemoryError",
+)
 
 
 @dataclass(frozen=True)
@@ -66,8 +76,8 @@ def start_session(settings: SessionSettings | None = None, progress: Progress | 
     return session
 
 
-def stop_session() -> None:
-    """Stop queries, context and Java. Does nothing when no session runs."""
+def stop_session(timeout_s: float = 20.0) -> None:
+    """Stop queries, context and Java, which is killed when that takes longer. Does nothing when no session runs."""
     global _running
     with _lock:
         if _running is None:
@@ -76,7 +86,7 @@ def stop_session() -> None:
         try:
             _disconnect(running.gateway)
         finally:
-            running.gateway.stop()
+            running.gateway.stop(timeout_s)
             running.scratch.remove()
     atexit.unregister(stop_session)
 
@@ -109,7 +119,7 @@ def _start(installation: Installation, settings: SessionSettings, scratch: Scrat
     gateway = start_gateway(
         installation,
         configuration,
-        java_options(settings, scratch.path, _logging(settings, scratch.path, log)),
+        _java_options(installation, settings, scratch.path, _logging(settings, scratch.path, log)),
         scratch=scratch.path,
         output=log.with_suffix(".out"),
     )
@@ -122,12 +132,14 @@ def _start(installation: Installation, settings: SessionSettings, scratch: Scrat
     return _Running(gateway, scratch, log), session
 
 
-def java_options(settings: SessionSettings, scratch: Path, logging: Path) -> list[str]:
+def _java_options(installation: Installation, settings: SessionSettings, scratch: Path, logging: Path) -> list[str]:
     return [
+        *JAVA_TUNING,
         f"-Xmx{settings.driver_memory}",
-        "-XX:+ExitOnOutOfMemoryError",
         f"-Dlog4j2.configurationFile={logging.as_uri()}",
         f"-Djava.io.tmpdir={scratch / 'java'}",
+        *(archive_options(installation) if settings.fast_start else ()),
+        *settings.java_options,
     ]
 
 
@@ -156,6 +168,7 @@ def _connect(gateway: Gateway, configuration: dict[str, str]) -> SparkSession:
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
+    _keep_pyspark_off_the_terminal()
     with _own_interrupts():
         bridge = _bridge(gateway)
         SparkContext._ensure_initialized(gateway=bridge)
@@ -177,6 +190,14 @@ def _bridge(gateway: Gateway):  # type: ignore[no-untyped-def]
     finally:
         for name in place:
             os.environ.pop(name, None)
+
+
+def _keep_pyspark_off_the_terminal() -> None:
+    """PySpark prints errors that it also raises, as JSON with Java's stack trace. Raising is enough."""
+    from pyspark.logger import PySparkLogger
+
+    for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
+        PySparkLogger.getLogger(name).disabled = True
 
 
 @contextmanager
