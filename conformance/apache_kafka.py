@@ -26,6 +26,7 @@ COORDINATES = (
     ("org.apache.kafka", "kafka-server", VERSION),
     ("org.apache.kafka", "kafka-tools", VERSION),
     ("org.apache.kafka", "kafka-streams", VERSION),
+    ("org.apache.kafka", "kafka-streams-test-utils", VERSION),
     ("org.apache.kafka", "connect-runtime", VERSION),
     ("org.apache.kafka", "connect-file", VERSION),
     ("org.slf4j", "slf4j-reload4j", "1.7.36"),
