@@ -113,6 +113,8 @@ def session_configuration(settings: PipelineSettings) -> dict[str, str]:
         # A filter that is pushed below the decoding of a record decodes it twice; ours stand where they belong.
         "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.PushDownPredicates",
         f"{streaming}.useStreamlineAggregator": str(settings.every_update).lower(),
+        # With one operator a query, what is late is measured by the watermark of this batch, not by that of the one before.
+        f"{streaming}.statefulOperator.allowMultiple": "false",
         f"{streaming}.metricsEnabled": "false",
     }
     if settings.real_time_batch_ms < 5_000:
