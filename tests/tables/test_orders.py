@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -20,6 +21,8 @@ scalars: dict[str, st.SearchStrategy[Any]] = {
     "text": st.text(),
     "bytes": st.binary(),
     "booleans": st.booleans(),
+    "decimals": st.one_of(st.decimals(allow_nan=False, allow_infinity=False), st.decimals(-9, 9, places=2)),
+    "structs": st.builds(lambda b, a: {"b": b, "a": a}, st.text(max_size=2), st.integers(-99, 99)),
     "tuples": st.tuples(st.text(max_size=3), numbers),
     "nested": st.lists(st.lists(st.binary(max_size=2), max_size=3), max_size=3),
 }
@@ -27,16 +30,40 @@ scalars: dict[str, st.SearchStrategy[Any]] = {
 
 @pytest.mark.parametrize("kind", scalars)
 def test_values_and_their_bytes_compare_alike(kind: str) -> None:
+    def rank(value: Any) -> Any:
+        return tuple(value.values()) if kind == "structs" else value
+
     @given(scalars[kind], scalars[kind])
     def check(one: Any, other: Any) -> None:
-        assert (one < other) == (ordered(one) < ordered(other))
+        assert (rank(one) < rank(other)) == (ordered(one) < ordered(other))
         assert (one == other) == (ordered(one) == ordered(other))
 
     check()
 
 
 def test_kinds_follow_one_another() -> None:
-    values = [None, False, True, float("-inf"), -1.5, 0, 1, float("inf"), "", "a", b"", b"a", [], [None], [1]]
+    values = [
+        None,
+        False,
+        True,
+        float("-inf"),
+        -1.5,
+        0,
+        1,
+        float("inf"),
+        Decimal(-1),
+        Decimal(0),
+        Decimal("0.1"),
+        "",
+        "a",
+        b"",
+        b"a",
+        [],
+        [None],
+        [1],
+        {},
+        {"a": 1},
+    ]
     assert sorted(values, key=ordered) == values
 
 
@@ -53,8 +80,10 @@ def test_kafkas_doubles_sort_with_their_sign(one: float, other: float) -> None:
 
 
 def test_what_has_no_order_says_so() -> None:
-    with pytest.raises(TypeError, match="no order for dict"):
-        ordered({})
+    with pytest.raises(TypeError, match="no order for set"):
+        ordered(set())
+    with pytest.raises(ValueError, match="NaN has no order"):
+        ordered(Decimal("NaN"))
     with pytest.raises(ValueError, match="this large"):
         ordered(10**400)
     deep: list[Any] = []

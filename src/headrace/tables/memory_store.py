@@ -1,7 +1,7 @@
 """A store in memory: a dict, and once somebody asks for a range, the keys in order.
 
-A look-up takes about a microsecond and nothing survives the process. It needs what the rows need: measured, 280 bytes a row
-beyond which the value's own length counts; see docs/explanation/tables.md. One lock makes each answer one state; a write holds it
+A look-up takes a few microseconds and nothing survives the process. It needs what the rows need: measured, 230 bytes for a row with
+a key of 12 and a value of 100; see docs/explanation/tables.md. One lock makes each answer one state; a write holds it
 for a batch, a scan for as long as it copies references.
 """
 

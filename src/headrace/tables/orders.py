@@ -4,12 +4,15 @@ A store compares bytes. UTF-8 strings and fixed-size unsigned integers sort righ
 everything that only a decoder understands a `KeyOrder` gives other bytes to sort by. `name` stands for the order in a stored
 table: a store that was written under another name is rebuilt. Two keys may share a place; rows are still told apart by their key.
 
-What `by_value` writes, so that comparing bytes compares values (None < False < True < numbers < str < bytes < sequences):
+What `by_value` writes, so that comparing bytes compares values; kinds follow one another as listed. Ints and floats compare with one
+another, decimals among themselves, structs (dicts) by their columns in the order that they come in:
 
     None, False, True   10, 20, 21
     int, float          30 · double, big-endian, sign bit flipped (all bits if negative) · what the double lost of an int, 8 bytes
+    Decimal             38 · 00 if negative, 01 if zero, 02 if positive · exponent, 4 bytes · digits from 01 · 00; negative: inverted
     str, bytes          40, 50 · the bytes, 00 as 00 FF · 00 00
     list, tuple         60 · each element · 00
+    dict                70 · each name and value · 00
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 _SIGN = 1 << 63
@@ -58,7 +62,7 @@ DOUBLE = KeyOrder("double", _double)
 
 
 def by_value(name: str, decode: Callable[[bytes], Any]) -> KeyOrder:
-    """The order of decoded keys: None, bool, int, float, str, bytes and sequences of them."""
+    """The order of decoded keys: None, bool, int, float, Decimal, str, bytes, and sequences and dicts of them."""
 
     def encode(key: bytes) -> bytes:
         return ordered(decode(key))
@@ -67,21 +71,26 @@ def by_value(name: str, decode: Callable[[bytes], Any]) -> KeyOrder:
 
 
 def ordered(value: Any, depth: int = 0) -> bytes:
-    """Bytes that compare as `value` does among others of its kind; ints and floats compare with each other."""
+    """Bytes that compare as `value` does among others of its kind."""
     if value is None:
         return b"\x10"
     if isinstance(value, bool):
         return b"\x21" if value else b"\x20"
     if isinstance(value, int | float):
         return b"\x30" + _number(value)
+    if isinstance(value, Decimal):
+        return b"\x38" + _decimal(value)
     if isinstance(value, str):
         return b"\x40" + terminated(value.encode())
     if isinstance(value, bytes):
         return b"\x50" + terminated(value)
+    if depth == MAX_DEPTH:
+        raise ValueError(f"a key with values inside one another deeper than {MAX_DEPTH} has no order")
     if isinstance(value, list | tuple):
-        if depth == MAX_DEPTH:
-            raise ValueError(f"a key with sequences inside one another deeper than {MAX_DEPTH} has no order")
         return b"\x60" + b"".join(ordered(element, depth + 1) for element in value) + b"\x00"
+    if isinstance(value, dict):
+        parts = (ordered(part, depth + 1) for item in value.items() for part in item)
+        return b"\x70" + b"".join(parts) + b"\x00"
     raise TypeError(f"no order for {type(value).__name__} in a key: decode it to numbers, strings, bytes or sequences")
 
 
@@ -100,6 +109,16 @@ def _number(value: int | float) -> bytes:
         return _ordered_double(bits) + struct.pack(">Q", lost + _SIGN)
     except (OverflowError, struct.error) as error:
         raise ValueError("an integer this large has no order") from error
+
+
+def _decimal(value: Decimal) -> bytes:
+    if not value.is_finite():
+        raise ValueError(f"{value} has no order")
+    if not value:
+        return b"\x01"
+    digits = "".join(map(str, value.as_tuple().digits)).strip("0")
+    size = struct.pack(">I", value.adjusted() + (1 << 31)) + bytes(int(digit) + 1 for digit in digits) + b"\x00"
+    return b"\x02" + size if value > 0 else b"\x00" + bytes(byte ^ 0xFF for byte in size)
 
 
 def _ordered_double(bits: int) -> bytes:

@@ -99,6 +99,8 @@ class SqliteStore:
                 raise ValueError(f"written in format {version}, this is {FORMAT}")
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+            # Loading makes the log as large as the file; afterwards it gives the room back.
+            connection.execute(f"PRAGMA journal_size_limit = {CHECKPOINT_PAGES * 4096}")
             with _transaction(connection, "IMMEDIATE"):
                 _create(connection)
             origin, position = connection.execute("SELECT origin, position FROM state").fetchone()
