@@ -67,5 +67,7 @@ RECORDS: list[tuple[str, Any, Any, int]] = [
     ("payments", "card-1", Payment("p7", 5.0, "DE"), 70 * SECOND),
 ]
 
+app = build()
+
 if __name__ == "__main__":
-    build().run()
+    app.run()

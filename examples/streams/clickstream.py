@@ -87,5 +87,7 @@ RECORDS: list[tuple[str, Any, Any, int]] = [
     ("views", "u1", View("/mugs", 500), 50 * MINUTE),
 ]
 
+app = build()
+
 if __name__ == "__main__":
-    build().run()
+    app.run()

@@ -90,5 +90,7 @@ RECORDS: list[tuple[str, Any, Any, int]] = [
     ("goals", "g4", Goal("m2", "p7", home=True), 4_000),
 ]
 
+app = build()
+
 if __name__ == "__main__":
-    build().run()
+    app.run()

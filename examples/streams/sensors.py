@@ -64,5 +64,7 @@ RECORDS: list[tuple[str, Any, Any, int]] = [
     ("readings", "oven", Reading(210.0), 200 * SECOND),  # closes the minutes before it
 ]
 
+app = build()
+
 if __name__ == "__main__":
-    build().run()
+    app.run()

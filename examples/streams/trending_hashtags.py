@@ -43,5 +43,7 @@ RECORDS: list[tuple[str, Any, Any, int]] = [
     ("posts", "bob", Post("bob", "#late"), 30 * MINUTE + 1),
 ]
 
+app = build()
+
 if __name__ == "__main__":
-    build().run()
+    app.run()

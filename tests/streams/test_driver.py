@@ -92,3 +92,17 @@ def test_topics_that_the_app_does_not_know_are_named(spark: Any, headrace_broker
 def test_modes_are_checked() -> None:
     with pytest.raises(ValueError, match="micro_batch and real_time"):
         StreamsDriver(large(App("modes")), mode="batch")
+
+
+def test_aggregates_that_only_python_can_compute(spark: Any, headrace_broker: LocalBroker) -> None:
+    app = App("python-folds")
+    stream = app.stream("numbers", key=str, value=int)
+    longest = stream.group_by_key().aggregate("", lambda text, n: text + str(n) if n > 0 else text, store="texts")
+    longest.to("texts")
+    stream.group_by(lambda n: "all").reduce(lambda a, b: a if a > b else b).to("largest")
+    assert len(app.python_functions()) == 2
+    with StreamsDriver(app, spark=spark, broker=headrace_broker) as driver:
+        driver.pipe_all("numbers", [("a", 1, 0), ("a", -5, 1), ("b", 3, 2), ("a", 2, 3)])
+        assert driver.read("texts").pairs() == [("a", "1"), ("a", "1"), ("b", "3"), ("a", "12")]
+        assert driver.read("largest").values() == [1, 1, 3, 3]
+        assert driver.table("texts").get("a") == "12"

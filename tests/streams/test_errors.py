@@ -75,7 +75,12 @@ CASES: dict[str, tuple[Callable[[App], Any], str]] = {
         "is BIGINT, but the expression is DOUBLE",
     ),
     "fold in python": (
-        lambda app: payments(app).group_by_key().aggregate(0, lambda n, p: n + 1 if p.amount else n),
+        lambda app: (
+            payments(app)
+            .group_by_key()
+            .windowed_by(tumbling(seconds=1))
+            .aggregate(0, lambda n, p: n + 1 if p.amount else n)
+        ),
         "belongs in process(…)",
     ),
     "not a window": (lambda app: payments(app).group_by_key().windowed_by(10), "takes a window such as tumbling"),

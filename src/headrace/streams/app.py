@@ -187,7 +187,8 @@ class App:
         Settings are those of pipelines (`trigger_ms=200`).
         """
         texts = {name.replace("_", "."): str(value) for name, value in settings.items()}
-        return start(self.plan(), self.bootstrap_servers, _guarantee(guarantee or self.guarantee), engine, texts)
+        chosen = _guarantee(guarantee or self.guarantee)
+        return start(self.plan(), self.bootstrap_servers, self._kafka, chosen, engine, texts)
 
     def run(self, engine: Engine | str | None = None, **settings: Any) -> None:
         """Run the app until Ctrl-C."""

@@ -12,6 +12,7 @@ from headrace.plan.expressions import Call, Cast, Expression, Literal, Named, Py
 from headrace.plan.types import Array, DataType, Map, Struct
 from headrace.streams import symbol_kinds
 from headrace.streams.errors import StreamsError
+from headrace.streams.python_folds import StaysPython
 from headrace.streams.rows import fitted_columns, value_symbol
 from headrace.streams.schema import Shape, data_type, field_names, value_shape
 from headrace.streams.symbols import Symbol, symbol
@@ -84,9 +85,9 @@ def _columns(function: Callable[..., Any], arguments: tuple[Any, ...], shape: Sh
         reason = (
             f"it {traced.fallback.reason}; {traced.fallback.advice}" if traced.fallback else "it is a Python function"
         )
-        raise StreamsError(
-            f"{what} runs beside its state in the JVM, and this function cannot: {reason}. What only Python can do belongs in "
-            "process(…), with a Processor",
-            traced.fallback.location if traced.fallback else None,
+        raise StaysPython(
+            f"{what} runs beside its state in the JVM, and this function cannot: {reason}. What only Python can do with windows "
+            "or tables belongs in process(…), with a Processor",
+            traced.fallback,
         )
     return fitted_columns(traced.result, shape, f"the result of {what}")

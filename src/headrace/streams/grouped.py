@@ -14,6 +14,7 @@ from headrace.streams import agg, symbol_kinds
 from headrace.streams.errors import StreamsError
 from headrace.streams.flow import K, V
 from headrace.streams.folding import accumulator, folded, merged
+from headrace.streams.python_folds import FIRST, StaysPython, python_fold
 from headrace.streams.rows import key_symbol, value_columns, value_symbol
 from headrace.streams.schema import VALUE_COLUMN, Shape
 from headrace.streams.symbols import is_null, symbol
@@ -169,6 +170,10 @@ class TimeWindowedKStream(Grouped[K, V]):
             None if inverse is None else folded(inverse, shape, key, row, "inverse"),
             None if merge is None else merged(merge, shape, key, "merge"),
         )
+        if merge is None and isinstance(self._window, Hopping) and self._window.incremental:
+            raise StreamsError(
+                "an incremental window joins panes, so aggregate needs merge=…, which joins two accumulators"
+            )
         return self._fold(fold, shape, "aggregate", store, name)
 
     @property
@@ -185,6 +190,41 @@ class KGroupedStream(TimeWindowedKStream[K, V]):
     def __init__(self, app: App, step: str, key: Shape, value: Shape, stream: KStream[Any, V]) -> None:
         super().__init__(app, step, key, value)
         self._stream = stream
+
+    def reduce(
+        self,
+        reducer: Callable[[V, V], Any],
+        inverse: Callable[[V, V], Any] | None = None,
+        *,
+        store: str | None = None,
+        name: str | None = None,
+    ) -> KTable[K, V]:
+        """The records of a key joined into one, two at a time; the first is the beginning."""
+        try:
+            return super().reduce(reducer, inverse, store=store, name=name)
+        except StaysPython as problem:
+            return python_fold(self, reducer, FIRST, self._value, problem, store, name)
+
+    def aggregate(
+        self,
+        initial: A | Callable[[], A],
+        add: Callable[..., Any],
+        merge: Callable[..., Any] | None = None,
+        *,
+        inverse: Callable[..., Any] | None = None,
+        returns: Any = None,
+        store: str | None = None,
+        name: str | None = None,
+    ) -> KTable[K, A]:
+        """An accumulator of your own: `initial`, and `add` for each record, as `aggregate, value` or Kafka's `key, value, aggregate`.
+
+        The accumulator's type is that of `initial`, or `returns`. A function that columns cannot run runs in Python.
+        """
+        try:
+            return super().aggregate(initial, add, merge, inverse=inverse, returns=returns, store=store, name=name)
+        except StaysPython as problem:
+            shape, _ = accumulator(initial, returns)
+            return python_fold(self, add, initial, shape, problem, store, name)
 
     def windowed_by(self, window: Window | PunctuationWindow) -> TimeWindowedKStream[K, V]:
         """In windows: `tumbling(…)`, `hopping(…)`, `sliding(…)`, `session(…)`, `count_window(…)`, `until(…)`."""

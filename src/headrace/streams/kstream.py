@@ -20,7 +20,7 @@ from headrace.streams.flow import Flow, K, V
 from headrace.streams.peeking import peeked
 from headrace.streams.processors import processed
 from headrace.streams.rows import Columns, key_columns, value_columns
-from headrace.streams.schema import KEY_COLUMN
+from headrace.streams.schema import KEY_COLUMN, Shape
 from headrace.streams.symbols import Symbol, symbol
 from headrace.streams.windows import Duration, JoinWindow, milliseconds
 
@@ -249,6 +249,13 @@ class KStream(DStreamOperations, Flow[K, V]):
 
     def _like(self, step: str) -> KStream[K, V]:
         return KStream(self._app, step, self._key, self._value)
+
+    def _keyed(self, key: tuple[Named, ...], shape: Shape) -> KStream[Any, V]:
+        step = self._add(lambda id_: s.SelectKey(id_, self._step, key), "group-key")
+        return KStream(self._app, step, shape, self._value)
+
+    def _after(self, step: str, value: Shape) -> KStream[K, Any]:
+        return KStream(self._app, step, self._key, value)
 
     def _carrying_key(self, key: Columns, value: Columns) -> str:
         """The new value with the new key in a column of its own, and then that column as the key: both see the old row."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
+import time
 from collections.abc import Mapping
-from typing import Any
+from importlib import import_module
+from typing import Any, cast
 
 from headrace.plan.engine import Engine, EngineError, Guarantee, PipelineState, PipelineStatus, Submission
 from headrace.plan.expressions import PythonCall, walk
@@ -34,8 +37,6 @@ class RunningApp:
 
     def wait_until_running(self, timeout_s: float = 120.0) -> RunningApp:
         """Wait until all its queries run; `EngineError` says why they do not."""
-        import time
-
         deadline = time.monotonic() + timeout_s
         while (status := self.status()).state is not PipelineState.RUNNING:
             if status.state is PipelineState.FAILED or time.monotonic() >= deadline:
@@ -70,10 +71,15 @@ class RunningApp:
 
 
 def start(
-    plan: Plan, bootstrap_servers: str, guarantee: Guarantee, engine: Engine | str | None, settings: Mapping[str, str]
+    plan: Plan,
+    bootstrap_servers: str,
+    kafka: Mapping[str, str],
+    guarantee: Guarantee,
+    engine: Engine | str | None,
+    settings: Mapping[str, str],
 ) -> RunningApp:
     """Submit a plan."""
-    chosen, owned = _engine(plan, bootstrap_servers, engine)
+    chosen, owned = _engine(plan, bootstrap_servers, kafka, engine)
     try:
         chosen.submit(Submission(plan, guarantee, settings))
     except BaseException:
@@ -83,15 +89,15 @@ def start(
     return RunningApp(chosen, plan.name, owned)
 
 
-def _engine(plan: Plan, bootstrap_servers: str, engine: Engine | str | None) -> tuple[Engine, bool]:
+def _engine(
+    plan: Plan, bootstrap_servers: str, kafka: Mapping[str, str], engine: Engine | str | None
+) -> tuple[Engine, bool]:
     """The engine to use, and whether it is this app's own."""
     if engine is not None and not isinstance(engine, str):
         return engine, False
     local = [reference for reference in references(plan) if reference.startswith(LOCAL)]
     if engine is not None or not local:
-        from headrace.engine.http_client import RemoteEngine
-
-        remote = RemoteEngine(engine or DEFAULT_ENGINE)
+        remote = import_module("headrace.engine.http_client").RemoteEngine(engine or DEFAULT_ENGINE)
         if engine is not None and local:
             raise EngineError(
                 f"the plan has functions that exist in this process only ({', '.join(local)}): move them to a module that the engine "
@@ -99,17 +105,17 @@ def _engine(plan: Plan, bootstrap_servers: str, engine: Engine | str | None) -> 
             )
         if engine is not None or remote.reachable():
             return remote, False
-    return _own_engine(plan, bootstrap_servers), True
+    return _own_engine(bootstrap_servers, kafka), True
 
 
-def _own_engine(plan: Plan, bootstrap_servers: str) -> Engine:
-    from headrace.engine.service import LocalEngine
-    from headrace.engine.settings import EngineSettings
-
-    modules = {reference.partition(":")[0] for reference in references(plan) if not reference.startswith(LOCAL)}
-    engine = LocalEngine(EngineSettings(bootstrap_servers=bootstrap_servers, python_modules=tuple(sorted(modules))))
+def _own_engine(bootstrap_servers: str, kafka: Mapping[str, str]) -> Engine:
+    """An engine for this app alone. It comes by name, so that this package can be imported without Spark and HTTP."""
+    settings = import_module("headrace.engine.settings").EngineSettings(
+        bootstrap_servers=bootstrap_servers, python_modules=None, embedded=True, kafka=dict(kafka)
+    )
+    engine: Any = import_module("headrace.engine.service").LocalEngine(settings)
     engine.start()
-    return engine
+    return cast(Engine, engine)
 
 
 def references(plan: Plan) -> list[str]:
@@ -120,8 +126,6 @@ def references(plan: Plan) -> list[str]:
 
 
 def _expressions(node: Any) -> Any:
-    import dataclasses
-
     for field in dataclasses.fields(node):
         value = getattr(node, field.name)
         for part in value if isinstance(value, tuple) else (value,):
