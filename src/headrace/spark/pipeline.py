@@ -111,7 +111,10 @@ def session_configuration(settings: PipelineSettings) -> dict[str, str]:
         "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
         "spark.sql.shuffle.partitions": str(settings.shuffle_partitions),
         # A filter that is pushed below the decoding of a record decodes it twice; ours stand where they belong.
-        "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.PushDownPredicates",
+        "spark.sql.optimizer.excludedRules": ",".join(
+            f"org.apache.spark.sql.catalyst.optimizer.{rule}"
+            for rule in ("PushDownPredicates", "PushPredicateThroughNonJoin")
+        ),
         f"{streaming}.useStreamlineAggregator": str(settings.every_update).lower(),
         # With one operator a query, what is late is measured by the watermark of this batch, not by that of the one before.
         f"{streaming}.statefulOperator.allowMultiple": "false",
