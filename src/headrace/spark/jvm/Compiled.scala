@@ -2,9 +2,9 @@ package headrace
 
 import org.apache.spark.sql.{DataFrame, Row, SparkSession}
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{Alias, BindReferences, BasePredicate, BoundReference, Cast, CreateNamedStruct, Expression, GenericInternalRow, NamedExpression, Predicate, UnsafeProjection}
+import org.apache.spark.sql.catalyst.expressions.{Alias, BindReferences, BasePredicate, BoundReference, Cast, CommonExpressionRef, CreateNamedStruct, Expression, GenericInternalRow, NamedExpression, Predicate, UnsafeProjection, With}
 import org.apache.spark.sql.catalyst.optimizer.{ConstantFolding, ReplaceExpressions, SimplifyCasts}
-import org.apache.spark.sql.catalyst.plans.logical.Project
+import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, Project}
 import org.apache.spark.sql.types.{BooleanType, DataType, StructType}
 
 /**
@@ -47,9 +47,14 @@ final class Scope(session: SparkSession, names: Seq[(String, DataType)]) {
     case (other, _) => Cast(other, target, Some(session.conf.get("spark.sql.session.timeZone")))
   }
 
+  /** NULLIF and BETWEEN name an operand once and use it twice, which only Spark's optimizer can take apart: here it is written out. */
+  private def inlined(plan: LogicalPlan): LogicalPlan = plan.transformExpressionsUp { case With(body, definitions) =>
+    body.transform { case ref: CommonExpressionRef => definitions.find(_.id == ref.id).map(_.child).getOrElse(ref) }
+  }
+
   private def bound(text: String): Expression = {
     val analyzed = empty.selectExpr(s"$text AS result").queryExecution.analyzed
-    val replaced = SimplifyCasts(ConstantFolding(ReplaceExpressions(analyzed)))
+    val replaced = SimplifyCasts(ConstantFolding(inlined(ReplaceExpressions(analyzed))))
     replaced match {
       case Project(Seq(Alias(expression, _)), child) => BindReferences.bindReference(expression, child.output)
       case Project(Seq(column: NamedExpression), child) => BindReferences.bindReference(column: Expression, child.output)

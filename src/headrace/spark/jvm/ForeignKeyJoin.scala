@@ -36,19 +36,6 @@ object ForeignKeyJoin {
     val bytes = row.asInstanceOf[UnsafeRow]
     XXH64.hashUnsafeBytes(bytes.getBaseObject, bytes.getBaseOffset, bytes.getSizeInBytes, seed)
   }
-
-  def left(flow: DataFrame, json: String): DataFrame = {
-    val spec = Spec(json)
-    val layout = Rows.layout(flow)
-    val right = layout.right("right").dataType.asInstanceOf[StructType]
-    val columns = JoinColumns.of(flow.sparkSession, layout.key, layout.left, right, spec.text("columns"))
-    val scope = new Scope(flow.sparkSession, Seq("key" -> layout.key, "left" -> layout.left, "left_ts" -> LongType))
-    val foreignKey = scope.struct(spec.text("foreign_key"), Some(spec.schema("foreign_key_type")))
-    Rows.through(flow, new ForeignKeyLeft(layout, Rows.settings(flow, spec), columns, foreignKey, spec.text("kind") == "left", spec.flag("old")))
-  }
-
-  def right(flow: DataFrame, json: String): DataFrame =
-    Rows.through(flow, new ForeignKeyRight(Rows.layout(flow), Rows.settings(flow, Spec(json))))
 }
 
 /**
@@ -176,6 +163,18 @@ final class ForeignKeyLeft(
     }
 }
 
+object ForeignKeyLeft {
+  def apply(flow: DataFrame, json: String): DataFrame = {
+    val spec = Spec(json)
+    val layout = Rows.layout(flow)
+    val right = layout.right("right").dataType.asInstanceOf[StructType]
+    val columns = JoinColumns.of(flow.sparkSession, layout.key, layout.left, right, spec.text("columns"))
+    val scope = new Scope(flow.sparkSession, Seq("key" -> layout.key, "left" -> layout.left, "left_ts" -> LongType))
+    val foreignKey = scope.struct(spec.text("foreign_key"), Some(spec.schema("foreign_key_type")))
+    Rows.through(flow, new ForeignKeyLeft(layout, Rows.settings(flow, spec), columns, foreignKey, spec.text("kind") == "left", spec.flag("old")))
+  }
+}
+
 /**
  * Side 0: subscriptions. Side 1: the right table's rows. Gives responses, keyed by the left key.
  *
@@ -242,4 +241,8 @@ final class ForeignKeyRight(layout: FlowLayout, settings: ProcessorSettings) ext
 
   override protected def endKey(key: InternalRow, out: Outputs): Unit =
     if (changed) { if (right == null) state.clear() else state.update(new GenericInternalRow(Array[Any](right.row, right.ts))) }
+}
+
+object ForeignKeyRight {
+  def apply(flow: DataFrame, json: String): DataFrame = Rows.through(flow, new ForeignKeyRight(Rows.layout(flow), Rows.settings(flow, Spec(json))))
 }

@@ -170,7 +170,7 @@ final class StreamStreamJoin(
 }
 
 object StreamStreamJoin {
-  def through(flow: DataFrame, json: String): DataFrame = {
+  def apply(flow: DataFrame, json: String): DataFrame = {
     val spec = Spec(json)
     val layout = Rows.layout(flow)
     val columns = JoinColumns.of(flow, layout, spec.text("columns"))

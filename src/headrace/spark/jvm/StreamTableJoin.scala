@@ -78,7 +78,7 @@ final class StreamTableJoin(layout: FlowLayout, settings: ProcessorSettings, col
 }
 
 object StreamTableJoin {
-  def through(flow: DataFrame, json: String): DataFrame = {
+  def apply(flow: DataFrame, json: String): DataFrame = {
     val spec = Spec(json)
     val layout = Rows.layout(flow)
     val columns = JoinColumns.of(flow, layout, spec.text("columns"))

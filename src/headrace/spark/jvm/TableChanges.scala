@@ -40,7 +40,7 @@ final class TableChanges(layout: FlowLayout, settings: ProcessorSettings) extend
 }
 
 object TableChanges {
-  def through(flow: DataFrame, json: String): DataFrame = {
+  def apply(flow: DataFrame, json: String): DataFrame = {
     val spec = Spec(json)
     Rows.through(flow, new TableChanges(Rows.layout(flow), Rows.settings(flow, spec)))
   }

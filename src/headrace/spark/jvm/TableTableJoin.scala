@@ -87,7 +87,7 @@ final class TableTableJoin(layout: FlowLayout, settings: ProcessorSettings, colu
 }
 
 object TableTableJoin {
-  def through(flow: DataFrame, json: String): DataFrame = {
+  def apply(flow: DataFrame, json: String): DataFrame = {
     val spec = Spec(json)
     val layout = Rows.layout(flow)
     val columns = JoinColumns.of(flow, layout, spec.text("columns"))

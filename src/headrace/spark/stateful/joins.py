@@ -112,24 +112,24 @@ def stream_table_join(flow: DataFrame, spec: StreamTableJoinSpec) -> DataFrame:
     """Each row of the stream with the table's row at that moment."""
     fields = asdict(spec)
     fields["remembered_rows"] = REMEMBERED_ROWS if fields.pop("real_time") else 0
-    return through(flow, "StreamTableJoin", "through", fields)
+    return through(flow, "StreamTableJoin", fields)
 
 
 def table_table_join(flow: DataFrame, spec: TableTableJoinSpec) -> DataFrame:
     """The joined table's changes."""
-    return through(flow, "TableTableJoin", "through", asdict(spec))
+    return through(flow, "TableTableJoin", asdict(spec))
 
 
 def stream_stream_join(flow: DataFrame, spec: StreamStreamJoinSpec) -> DataFrame:
     """Pairs of rows at once; rows that found nothing when the watermark has closed their window (in real-time mode: in a later batch)."""
-    return through(flow, "StreamStreamJoin", "through", asdict(spec))
+    return through(flow, "StreamStreamJoin", asdict(spec))
 
 
 def foreign_key_left(flow: DataFrame, spec: ForeignKeyJoinSpec) -> DataFrame:
     """Side 0: the left table. Side 1: the topic of responses, keyed by the left key. Out come `RESULTS` and `SUBSCRIPTIONS`."""
-    return through(flow, "ForeignKeyJoin", "left", asdict(spec))
+    return through(flow, "ForeignKeyLeft", asdict(spec))
 
 
 def foreign_key_right(flow: DataFrame, spec: ForeignKeyJoinSpec) -> DataFrame:
     """Side 0: the topic of subscriptions, keyed by the foreign key. Side 1: the right table. Out come the rows of the topic of responses."""
-    return through(flow, "ForeignKeyJoin", "right", {"step": spec.step, "pipeline": spec.pipeline})
+    return through(flow, "ForeignKeyRight", {"step": spec.step, "pipeline": spec.pipeline})

@@ -22,7 +22,7 @@ class TableChangesSpec:
 
 def table_changes(flow: DataFrame, spec: TableChangesSpec) -> DataFrame:
     """A keyed flow (column `left`) as changes: `value` is the new value, NULL a deletion, `old` the one before. Every row comes out, in the order of its key."""
-    return through(flow, "TableChanges", "through", asdict(spec))
+    return through(flow, "TableChanges", asdict(spec))
 
 
 def changes_without_old(flow: DataFrame) -> DataFrame:
