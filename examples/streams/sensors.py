@@ -61,7 +61,8 @@ RECORDS: list[tuple[str, Any, Any, int]] = [
     ("readings", "oven", Reading(200.0), 65 * SECOND),
     ("readings", "press", Reading(104.0), 50 * SECOND),  # late, and still in time
     ("readings", "press", Reading(70.0), 75 * SECOND),
-    ("readings", "oven", Reading(210.0), 200 * SECOND),  # closes the minutes before it
+    ("readings", "oven", Reading(210.0), 200 * SECOND),  # time passes the minutes before it,
+    ("readings", "oven", Reading(211.0), 201 * SECOND),  # and they are closed with the next batch
 ]
 
 app = build()

@@ -41,6 +41,7 @@ RECORDS: list[tuple[str, Any, Any, int]] = [
     ("posts", "eve", Post("eve", "nothing to tag"), 2 * MINUTE + 1),
     ("posts", "ada", Post("ada", "#kafka #kafka"), 5 * MINUTE + 1),
     ("posts", "bob", Post("bob", "#late"), 30 * MINUTE + 1),
+    ("posts", "bob", Post("bob", "#later"), 31 * MINUTE + 1),
 ]
 
 app = build()

@@ -12,15 +12,23 @@ from headrace.testing.streams import Output, StreamsDriver
 MINUTE = 60_000
 
 
-def run(name: str, spark: Any, broker: LocalBroker, topics: tuple[str, ...], store: str | None = None) -> Any:
-    """The outputs of an example by topic, and the rows of a store, after all its records."""
+def run(
+    name: str,
+    spark: Any,
+    broker: LocalBroker,
+    topics: tuple[str, ...],
+    store: str | None = None,
+    *,
+    slowly: bool = False,
+) -> Any:
+    """The outputs of an example by topic, and the rows of a store, after all its records. `slowly`: time passes between them."""
     module = importlib.import_module(f"examples.streams.{name}")
     app = module.build()
     assert not app.python_functions(), "examples show what runs in the JVM"
     with StreamsDriver(app, spark=spark, broker=broker) as driver:
         last = ""
         for topic, key, value, timestamp_ms in module.RECORDS:
-            if last not in ("", topic):
+            if slowly or last not in ("", topic):
                 driver.process()
             driver.pipe(topic, key, value, timestamp_ms)
             last = topic
@@ -55,7 +63,7 @@ def test_card_fraud(spark: Any, headrace_broker: LocalBroker) -> None:
 
 
 def test_sensors(spark: Any, headrace_broker: LocalBroker) -> None:
-    module, outputs, _ = run("sensors", spark, headrace_broker, ("means", "overheated"))
+    module, outputs, _ = run("sensors", spark, headrace_broker, ("means", "overheated"), slowly=True)
     means = sorted(outputs["means"].pairs(), key=lambda pair: (pair[0], pair[1].minute))
     assert means == [
         ("oven", module.Mean(1, 200.0, 1)),
@@ -66,7 +74,7 @@ def test_sensors(spark: Any, headrace_broker: LocalBroker) -> None:
 
 
 def test_trending_hashtags(spark: Any, headrace_broker: LocalBroker) -> None:
-    _, outputs, _ = run("trending_hashtags", spark, headrace_broker, ("trending",))
+    _, outputs, _ = run("trending_hashtags", spark, headrace_broker, ("trending",), slowly=True)
     kafka = [to_plain(value) for key, value in outputs["trending"].pairs() if key == "#kafka"]
     assert {"until": 6, "uses": 4} in kafka
     assert {"until": 12, "uses": 2} in kafka

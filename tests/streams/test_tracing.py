@@ -207,6 +207,7 @@ def careful(v: Any) -> Any:
         (lambda v: float(v.text), "float()"),
         (lambda v: math.sqrt(v.price), "float()"),
         (lambda v: round(v.price), "round()"),
+        (lambda v: v.price // 2, "divides floats"),
         (lambda v: COUNTRIES[v.number], "as an index"),
         (lambda v: 1 if v.text is None else 2, "uses `is`"),
         (lambda v: v.text is not None, "uses `is`"),
@@ -312,6 +313,6 @@ def test_types_follow_pythons() -> None:
     v = value()
     assert str(type_of(v.number / v.number)) == "DOUBLE"
     assert str(type_of(v.number // 2)) == "BIGINT"
-    assert str(type_of(v.price // 2)) == "DOUBLE"
+    assert str(type_of(v.price % 2)) == "DOUBLE"
     assert str(type_of(symbol(1) + v.price)) == "DOUBLE"
     assert str(type_of(length(v.text) + 1)) == "BIGINT"

@@ -72,18 +72,18 @@ class Symbol:
         return quotient(other, self)
 
     def __floordiv__(self, other: Any) -> Any:
-        return call("floor_divide", self, other)
+        return floor_quotient(self, other)
 
     def __rfloordiv__(self, other: Any) -> Any:
-        return call("floor_divide", other, self)
+        return floor_quotient(other, self)
 
     def __mod__(self, other: Any) -> Any:
-        return call("floor_modulo", self, other)
+        return remainder(self, other)
 
     def __rmod__(self, other: Any) -> Any:
         if isinstance(other, str):
             escape("formats a text with %", "use + or concat(…)")
-        return call("floor_modulo", other, self)
+        return remainder(other, self)
 
     def __pow__(self, other: Any) -> Any:
         return call("power", self, other)
@@ -294,6 +294,24 @@ def quotient(left: Any, right: Any) -> Any:
     one, other = symbol(left), symbol(right)
     exact = isinstance(one._hr_type, Decimal) or isinstance(other._hr_type, Decimal)
     return call("divide" if exact else "true_divide", one, other)
+
+
+def floor_quotient(left: Any, right: Any) -> Any:
+    """Python's `//` of whole numbers. Of floats it is not the floor of the quotient (1.0 // 0.1 is 9.0), so that is left to Python."""
+    one, other = symbol(left), symbol(right)
+    if not {one._hr_type, other._hr_type} <= {BIGINT, INTEGER, NULL}:
+        escape("divides floats or decimals with //", "use fn.floor(x / y)")
+    return call("floor_divide", one, other)
+
+
+def remainder(left: Any, right: Any) -> Any:
+    """Python's `%`: with the sign of the divisor; of floats computed as Python does, to the last bit."""
+    one, other = symbol(left), symbol(right)
+    if {one._hr_type, other._hr_type} <= {BIGINT, INTEGER, NULL}:
+        return call("floor_modulo", one, other)
+    rest = call("modulo", one, other)
+    crossed = call("not_equal", rest, 0) & call("not_equal", rest < 0, other < 0)
+    return choose(((crossed, rest + other),), rest)
 
 
 def plus(left: Any, right: Any) -> Any:

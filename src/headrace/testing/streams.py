@@ -31,9 +31,10 @@ from headrace.streams.ktable import KTable
 from headrace.streams.schema import Shape
 from headrace.streams.values import from_row, to_row
 from headrace.testing.clients import Clients
+from headrace.testing.record_sender import RecordSender
 
 if TYPE_CHECKING:
-    from confluent_kafka import Consumer, Message, Producer
+    from confluent_kafka import Consumer, Message
     from pyspark.sql import SparkSession
 
     from headrace.spark.pipeline import RunningPipeline
@@ -109,8 +110,6 @@ class StreamsDriver:
         self._outputs = self._serdes((Sink,), self._app._outputs if self._app else {})
         self._cleanup = contextlib.ExitStack()
         self._positions: dict[tuple[str, int], int] = {}
-        self._failures: list[Any] = []
-        self._unsent: list[tuple[Any, ...]] = []
         self._last_timestamp_ms = 0
 
     def __enter__(self) -> StreamsDriver:
@@ -136,7 +135,7 @@ class StreamsDriver:
         partition: int | None = None,
         headers: Mapping[str, bytes] | None = None,
     ) -> None:
-        """Send a record; no value is a null value. Without a time it has that of the record before. Returns at once; `read` waits."""
+        """Take a record; no value is a null value. Without a time it has that of the record before. They are sent when `read` or `process` waits."""
         keys, values = self._input(topic)
         self.pipe_bytes(
             topic, _encode(key, *keys), _encode(value, *values), timestamp_ms, partition=partition, headers=headers
@@ -160,30 +159,21 @@ class StreamsDriver:
         """Send bytes as they are: for records that no format would write."""
         if timestamp_ms is not None:
             self._last_timestamp_ms = timestamp_ms
-        place: dict[str, Any] = {} if partition is None else {"partition": partition}
-        while True:
-            try:
-                self._producer.produce(
-                    topic,
-                    value,
-                    key,
-                    timestamp=self._last_timestamp_ms,
-                    headers=list(headers.items()) if headers else None,
-                    on_delivery=self._delivered,
-                    **place,
-                )
-                break
-            except BufferError:
-                self._producer.poll(0.1)
-        self._producer.poll(0)
+        self._sender.send(
+            topic,
+            self._partitions,
+            key,
+            value,
+            self._last_timestamp_ms,
+            partition=partition,
+            headers=headers,
+        )
 
     # Records out
 
     def process(self) -> None:
         """Wait until everything piped so far is processed and what came of it written."""
-        left = self._producer.flush(self._timeout_s)
-        if left or self._failures:
-            raise AssertionError(f"not delivered: {self._failures[:3]} and {left} without an answer")
+        self._sender.flush()
         self._pipeline.await_processed(timeout_s=self._timeout_s)
 
     def read(self, topic: str) -> Output:
@@ -223,7 +213,8 @@ class StreamsDriver:
 
         self._broker: Clients = self._given_broker or self._cleanup.enter_context(broker())
         self._create_topics()
-        self._producer: Producer = self._broker.producer(linger_ms=1)
+        self._sender = RecordSender(self._broker.bootstrap_servers, self._timeout_s)
+        self._cleanup.callback(self._sender.close)
         self._consumer: Consumer = self._broker.consumer(isolation_level="read_committed", fetch_wait_max_ms=10)
         self._cleanup.callback(self._consumer.close)
         checkpoints = self._cleanup.enter_context(
@@ -291,10 +282,6 @@ class StreamsDriver:
                 f"the app writes no topic {topic!r} with known types; it writes {', '.join(self._outputs)}"
             )
         return self._outputs[topic]
-
-    def _delivered(self, error: Any, _message: Any) -> None:
-        if error is not None:
-            self._failures.append(error)
 
     def _messages(self, topic: str) -> list[Message]:
         """What is between the last position and the end now."""
