@@ -24,6 +24,12 @@ class Payment:
 
 
 @dataclass
+class Minute:
+    payments: int
+    total: float
+
+
+@dataclass
 class Alarm:
     card: str
     rule: str
@@ -39,17 +45,17 @@ def build() -> App:
     per_minute = (
         once.group_by_key()
         .windowed_by(tumbling(minutes=1))
-        .summarize(lambda payment: {"payments": agg.count(), "total": agg.sum(payment.amount)}, store="per-minute")
+        .summarize(lambda payment: Minute(payments=agg.count(), total=agg.sum(payment.amount)), store="per-minute")
     )
-    suspicious = per_minute.to_stream().filter(lambda sums: (sums.payments > 3) | (sums.total > 1000))
+    suspicious = per_minute.to_stream().filter(lambda minute: (minute.payments > 3) | (minute.total > 1000))
     suspicious.map(
-        lambda window, sums: (
+        lambda window, minute: (
             window.key,
             Alarm(
                 card=window.key,
-                rule=when(sums.total > 1000).then("too much").otherwise("too fast"),
-                payments=sums.payments,
-                total=sums.total,
+                rule=when(minute.total > 1000).then("too much").otherwise("too fast"),
+                payments=minute.payments,
+                total=minute.total,
             ),
         )
     ).to("alarms")

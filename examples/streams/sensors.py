@@ -22,6 +22,12 @@ class Reading:
 
 
 @dataclass
+class Sums:
+    mean: float
+    readings: int
+
+
+@dataclass
 class Mean:
     minute: int
     celsius: float
@@ -42,7 +48,7 @@ def build() -> App:
 
     sane = readings.filter(lambda reading: (reading.celsius > -50) & (reading.celsius < 500))
     minutes = sane.group_by_key().windowed_by(tumbling(minutes=1, grace=seconds(10))).emit_strategy("on_window_close")
-    sums = minutes.summarize(lambda reading: {"mean": agg.avg(reading.celsius), "readings": agg.count()})
+    sums = minutes.summarize(lambda reading: Sums(mean=agg.avg(reading.celsius), readings=agg.count()))
     means = sums.to_stream().map(
         lambda window, sums: (window.key, Mean(window.start // 60_000, sums.mean, sums.readings))
     )
