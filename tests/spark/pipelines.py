@@ -51,7 +51,7 @@ class Lab:
         return s.TableSource(name, self.topic(name), key, value, **more)
 
     def sink(self, input_: str, value: Serde = VALUE, key: Serde = KEY, name: str = "out", **more: Any) -> s.Sink:
-        return s.Sink(name, input_, self.topic(name), key, value, **more)
+        return s.Sink(f"to-{name}", input_, self.topic(name), key, value, **more)
 
     def plan(self, *steps: s.Step) -> Plan:
         return Plan(self.name, steps)

@@ -7,6 +7,8 @@ the pipeline lives on. Functions are looked up by reference, from modules that t
 from __future__ import annotations
 
 import itertools
+import os
+import sys
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +30,7 @@ class PythonFunctions:
 
     def __init__(self, session: SparkSession, allowed_modules: Collection[str] | None) -> None:
         self._session = session
+        share_import_path(session)
         self._allowed = allowed_modules
         self._names: dict[tuple[str, str, tuple[str, ...]], str] = {}
 
@@ -50,6 +53,13 @@ class PythonFunctions:
         wrapped = udf(guarded(function, call.reference, tuple(arguments), call.type), returned, useArrow=True)
         self._session.udf.register(name, wrapped.asNondeterministic())
         return name
+
+
+def share_import_path(session: SparkSession) -> None:
+    """On this machine Python workers find the modules that this process finds. Elsewhere they have what is installed there."""
+    context = session.sparkContext
+    if str(context.master).startswith("local"):
+        context.environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
 
 
 def guarded(

@@ -55,46 +55,54 @@ class PythonProcessor(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
         watermark = timerValues.getCurrentWatermarkInMs()
-        key_struct = tuple(key)
-        user_key = to_python(bare(plain(key_struct, self._types.key)), self._key_hint)
+        key_columns, user_key = self._key(key)
         for row in in_order(list(rows)):
             context = KeyContext(self._handle, self._states, self._variables, row["ts"], watermark)
             value = bare_value(plain(row["left"], self._types.value))
             yield from self._outcome(
                 lambda v=value, c=context: self._processor.process(user_key, to_python(v, self._value_hint), c),
-                key_struct,
+                key_columns,
                 row["ts"],
                 (row["topic"], row["partition"], row["offset"]),
             )
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:
         due = expiredTimerInfo.getExpiryTimeInMs()
-        key_struct = tuple(key)
-        user_key = to_python(bare(plain(key_struct, self._types.key)), self._key_hint)
+        key_columns, user_key = self._key(key)
         context = KeyContext(self._handle, self._states, self._variables, due, timerValues.getCurrentWatermarkInMs())
         yield from self._outcome(
-            lambda: self._processor.on_timer(user_key, due, context), key_struct, due, (None, None, None)
+            lambda: self._processor.on_timer(user_key, due, context), key_columns, due, (None, None, None)
         )
 
     def close(self) -> None:
         pass
 
-    def _outcome(self, call: Any, key: tuple[Any, ...], ts: int, place: tuple[Any, ...]) -> Iterator[Row]:
+    def _key(self, key: Any) -> tuple[dict[str, Any], Any]:
+        """A key's columns as Spark has them, and the key as the user sees it."""
+        columns = dict(zip(self._types.key.names, key, strict=True))
+        return columns, to_python(bare(plain(columns, self._types.key)), self._key_hint)
+
+    def _outcome(self, call: Any, key: dict[str, Any], ts: int, place: tuple[Any, ...]) -> Iterator[Row]:
         """What a call yields as rows; an exception, also one in the middle, as a row with an error."""
         try:
             for result in call() or ():
                 yield self._row(result, key, ts, place)
         except Exception as error:
             name = f"{self._class.__module__}:{self._class.__qualname__}"
-            yield Row(key, None, ts, f"{name}: {type(error).__name__}: {error}"[:1000], *place)
+            yield _output(key, None, ts, f"{name}: {type(error).__name__}: {error}"[:1000], place)
 
-    def _row(self, result: Any, key: tuple[Any, ...], ts: int, place: tuple[Any, ...]) -> Row:
+    def _row(self, result: Any, key: dict[str, Any], ts: int, place: tuple[Any, ...]) -> Row:
         if isinstance(result, KeyValue):
             if self._types.result_key is not None:
                 key = checked(wrapped(to_plain(result.key), self._types.result_key), self._types.result_key)
             result = result.value
         value = None if result is None else checked(wrapped(to_plain(result), self._types.result), self._types.result)
-        return Row(key, value, ts, None, *place)
+        return _output(key, value, ts, None, place)
+
+
+def _output(key: dict[str, Any], value: Any, ts: int, error: str | None, place: tuple[Any, ...]) -> Row:
+    topic, partition, offset = place
+    return Row(key=key, value=value, ts=ts, error=error, topic=topic, partition=partition, offset=offset)
 
 
 def bare(columns: dict[str, Any]) -> Any:

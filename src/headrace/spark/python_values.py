@@ -40,7 +40,9 @@ def plain(value: Any, type_: DataType) -> Any:
         return None
     match type_:
         case Struct(fields):
-            return {field.name: plain(value[i], field.type) for i, field in enumerate(fields)}
+            # Python's transformWithState gives dicts, functions are given rows.
+            parts = list(value.values()) if isinstance(value, Mapping) else value
+            return {field.name: plain(parts[i], field.type) for i, field in enumerate(fields)}
         case Array(item):
             return [plain(one, item) for one in value]
         case Map(key, content):
@@ -72,7 +74,7 @@ def checked(value: Any, type_: DataType) -> Any:
     return _primitive(value, type_)
 
 
-def _struct(value: Any, fields: Any) -> tuple[Any, ...]:
+def _struct(value: Any, fields: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise ResultError(
             f"a struct with the fields {', '.join(one.name for one in fields)} is wanted, not {_shown(value)}"
@@ -82,7 +84,7 @@ def _struct(value: Any, fields: Any) -> tuple[Any, ...]:
         raise ResultError(
             f"the result has a field {unknown[0]!r}; its type has {', '.join(one.name for one in fields)}"
         )
-    return tuple(checked(value.get(field.name), field.type) for field in fields)
+    return {field.name: checked(value.get(field.name), field.type) for field in fields}
 
 
 def _decimal(value: Any, type_: Decimal) -> decimal.Decimal:
@@ -107,7 +109,7 @@ def _primitive(value: Any, type_: DataType) -> Any:
     if type_ == DOUBLE and isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     if type_ == BYTES and isinstance(value, bytes | bytearray):
-        return bytearray(value)
+        return bytes(value)
     if type_ == DATE and isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
         return value
     if type_ == TIMESTAMP and isinstance(value, datetime.datetime):

@@ -143,7 +143,7 @@ class RowSql:
         if self.whole is not None:
             return self.whole
         built = named_struct(self.fields)
-        return built if self.missing is None else f"CASE WHEN NOT ({self.missing}) THEN {built} END"
+        return built if self.missing is None else f"(CASE WHEN NOT ({self.missing}) THEN {built} END)"
 
     def is_null(self) -> str:
         return self.missing if self.missing is not None else "FALSE"
