@@ -148,6 +148,8 @@ def test_references() -> None:
         ("os:system", [], "may not import 'os'"),
         ("os:system", ["tests"], "may not import 'os'"),
         ("osmosis:f", ["os"], "may not import 'osmosis'"),
+        ("tests.streams.test_values:decimal.getcontext", ["tests.streams"], "define it there"),
+        ("tests.streams.test_values:pytest.main", ["tests"], "define it there"),
         ("no.such.module:f", None, "cannot be imported"),
         ("os:no_such_name", None, "cannot be imported"),
         ("local:gone-99999999", None, "only in the process that wrote the plan"),

@@ -31,7 +31,7 @@ class CodeReferenceError(ValueError):
 
 
 class Record(dict[str, Any]):
-    """A struct without a class: a dict whose fields are attributes too."""
+    """A struct without a class: a dict whose fields are attributes too, save those that are called as a dict's methods are."""
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -77,6 +77,12 @@ def resolve(reference: str, allowed_modules: Collection[str] | None = None) -> A
             found = getattr(found, part)
     except (ImportError, AttributeError) as error:
         raise CodeReferenceError(f"{reference!r} cannot be imported where the engine runs: {error}") from error
+    home = getattr(found, "__module__", None) or ""
+    if allowed_modules is not None and not _is_allowed(home, allowed_modules):
+        # Else a module that imports `os` would lend it to every plan.
+        raise CodeReferenceError(
+            f"{reference!r} is not of {module!r} itself but of {home or 'no module'!r}; define it there"
+        )
     return found
 
 
