@@ -15,7 +15,7 @@ from headrace.plan.engine import EngineError
 from headrace.plan.relations import relations
 from headrace.plan.serdes import KeyWindow, Serde
 from headrace.plan.stores import StoreTopic, stores
-from headrace.tables import ChangelogTable, Row, SessionWindows, TableError, TimeWindows, by_value
+from headrace.tables import ChangelogTable, Row, Rows, SessionWindows, TableError, TimeWindows, by_value
 
 OPEN_TIMEOUT_S = 30.0
 MAX_ROWS = 10_000
@@ -39,13 +39,14 @@ class TableViews:
         try:
             if query.get("wait") in (True, "true"):
                 table.wait_until_current(OPEN_TIMEOUT_S)
-            rows, position, more = _rows(table, topic, query, limit)
+            found = _rows(table, topic, query, limit)
         except (TableError, FormatError) as error:
             raise EngineError(str(error)) from error
         return {
-            "rows": [_row(row) for row in rows],
-            "more": more,
-            "position": {str(partition): offset for partition, offset in position.items()},
+            "rows": [_row(row) for row in found.rows],
+            "more": found.more,
+            "undecoded": len(found.undecoded),
+            "position": {str(partition): offset for partition, offset in found.position.items()},
         }
 
     def forget(self, pipeline: str) -> None:
@@ -77,7 +78,9 @@ class TableViews:
         try:
             table.wait_until_current(OPEN_TIMEOUT_S)
         except TableError as error:
-            self.forget(record.name)
+            with self._lock:
+                self._tables.pop((record.name, store), None)
+            table.close()
             raise EngineError(str(error)) from error
         return known[store], table
 
@@ -110,24 +113,18 @@ def _windows(serde: Serde) -> TimeWindows | SessionWindows | None:
     return SessionWindows() if serde.window is KeyWindow.SESSION else TimeWindows(serde.window_size_ms)
 
 
-def _rows(
-    table: Table, topic: StoreTopic, query: Mapping[str, Any], limit: int
-) -> tuple[list[Row[Any, Any]], Mapping[int, int], bool]:
+def _rows(table: Table, topic: StoreTopic, query: Mapping[str, Any], limit: int) -> Rows[Any, Any]:
     unknown = set(query) - set(FIELDS)
     if unknown:
         raise EngineError(f"a look-up has no {', '.join(sorted(unknown))}; it has {', '.join(FIELDS)}")
-    if "key" in query:
-        key = _key(topic, query["key"])
-        if topic.key.window is not None:
-            found = table.fetch(
-                key, _time(query, "window_from_ms", 0), _time(query, "window_to_ms", (1 << 63) - 1), limit=limit
-            )
-            return found.rows, found.position, found.more
-        one = table.get(key)
-        return [one.row] if one.row else [], one.position, False
-    low, high = (_key(topic, query[name]) if name in query else None for name in ("from", "to"))
-    found = table.range(low, high, limit=limit)
-    return found.rows, found.position, found.more
+    if "key" not in query:
+        low, high = (_key(topic, query[name]) if name in query else None for name in ("from", "to"))
+        return table.range(low, high, limit=limit)
+    key = _key(topic, query["key"])
+    if topic.key.window is None:
+        return table.get_many([key])
+    begin, end = _time(query, "window_from_ms", 0), _time(query, "window_to_ms", (1 << 63) - 1)
+    return table.fetch(key, begin, end, limit=limit)
 
 
 def _key(topic: StoreTopic, given: Any) -> dict[str, Any]:
