@@ -66,9 +66,8 @@ class AggregateFunction:
     doc: str
     overloads: tuple[AggregateOverload, ...]
 
-    @property
-    def undoes(self) -> bool:
-        return all(overload.fold.undo is not None for overload in self.overloads)
+    def undoes(self, types: Sequence[DataType]) -> bool:
+        return self.match(types).overload.fold.undo is not None
 
     def signatures(self) -> list[str]:
         return [f"{self.name}{overload.signature}" for overload in self.overloads]

@@ -93,7 +93,6 @@ _LIST_N = Fold(
     {"items": "if(size({s.items}) < {1}, array_append({s.items}, {0}), {s.items})"},
     {"items": "slice(concat({s.items}, {o.items}), 1, greatest({1}, 0))"},
     "{s.items}",
-    {"items": _WITHOUT_ONE},
 )
 _SET = Fold(
     {"items": "ARRAY<T>"},

@@ -53,8 +53,8 @@ class Catalogue:
     def aggregate_type(self, name: str, arguments: Sequence[DataType]) -> DataType:
         return self._aggregate(name).match(arguments).result
 
-    def aggregate_undoes(self, name: str) -> bool:
-        return self._aggregate(name).undoes
+    def aggregate_undoes(self, name: str, arguments: Sequence[DataType]) -> bool:
+        return self._aggregate(name).undoes(arguments)
 
     def aggregate_sql(self, name: str, args: Sequence[str], types: Sequence[DataType]) -> str | None:
         """The aggregate with Spark's built-in functions; None when there is none that depends on nothing but the rows (not on their order)."""

@@ -36,7 +36,7 @@ FUNCTIONS = (
     function(
         "map",
         "A map of keys and values in turn; NULL keys are left out, the last of equal keys stays.",
-        {"T, V... -> MAP<T, V>": Rule(_map_sql, _map_type, convert=False)},
+        {"ANY, ANY... -> MAP<K, V>": Rule(_map_sql, _map_type, convert=False)},
     ),
     function(
         "element_at",

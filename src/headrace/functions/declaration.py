@@ -99,6 +99,7 @@ def _parameter(pattern: DataType, argument: DataType, bound: Mapping[str, DataTy
     wanted = substitute(pattern, bound)
     if isinstance(wanted, LambdaType):
         return argument
+    # ANY and DECIMAL take the argument as it is.
     return wanted if widens(argument, wanted) else argument
 
 

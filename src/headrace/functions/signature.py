@@ -1,7 +1,7 @@
 """Signatures of functions, written as text: `ARRAY<T>, (T) => R -> ARRAY<R>`.
 
 A single capital letter is a type variable: all its arguments get their common type. `N` and `M` are numbers, others anything. `X...` as the last parameter
-stands for one or more. `DECIMAL` without digits is any decimal. What does not match is a `SignatureError`.
+stands for one or more. `DECIMAL` without digits is any decimal, `ANY` any type, each argument its own. What does not match is a `SignatureError`.
 """
 
 from __future__ import annotations
@@ -28,6 +28,12 @@ class TypeVariable(DataType):
 class AnyDecimal(DataType):
     def __str__(self) -> str:
         return "DECIMAL"
+
+
+@dataclass(frozen=True)
+class AnyType(DataType):
+    def __str__(self) -> str:
+        return "ANY"
 
 
 @dataclass(frozen=True)
@@ -90,6 +96,8 @@ def _unify(pattern: DataType, argument: DataType, bound: dict[str, DataType]) ->
             return _bind_variable(name, argument, bound)
         case AnyDecimal():
             return isinstance(argument, Decimal)
+        case AnyType():
+            return True
         case LambdaType(_, result):
             return _unify(result, argument, bound)
         case Array(item):
@@ -174,6 +182,8 @@ class _Reader:
             return self.struct()
         if word == "DECIMAL":
             return AnyDecimal()
+        if word == "ANY":
+            return AnyType()
         return TypeVariable(word) if len(word) == 1 else PRIMITIVES[word]
 
     def struct(self) -> DataType:

@@ -141,10 +141,6 @@ FUNCTIONS = (
     function(
         "hash",
         "A 64-bit hash (xxHash64) of all arguments; NULLs count as values.",
-        {
-            "BIGINT... -> BIGINT": "xxhash64({*})",
-            "STRING... -> BIGINT": "xxhash64({*})",
-            "T -> BIGINT": "xxhash64({*})",
-        },
+        {"ANY... -> BIGINT": "xxhash64({*})"},
     ),
 )

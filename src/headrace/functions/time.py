@@ -65,7 +65,9 @@ FUNCTIONS = (
         "add_time",
         "A moment and so many MILLISECOND, SECOND, MINUTE, HOUR, DAY or WEEK (second argument) later.",
         {
-            "TIMESTAMP, STRING, BIGINT -> TIMESTAMP": timestamp_sql(f"(unix_millis({{0}}) + {{2}} * {_STEP})"),
+            "TIMESTAMP, STRING, BIGINT -> TIMESTAMP": timestamp_sql(
+                f"try_add(unix_millis({{0}}), try_multiply({{2}}, {_STEP}))"
+            ),
         },
     ),
     function("add_days", "A day and so many days later.", {"DATE, INTEGER -> DATE": "date_add({0}, {1})"}),

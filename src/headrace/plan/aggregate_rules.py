@@ -110,7 +110,7 @@ def _aggregated(step: s.Aggregate, found: Relation, context: Context) -> Struct:
             fields.append(Field(call.name, context.functions.aggregate_type(call.function, types)))
         except SignatureError as error:
             raise context.error(f"column {call.name!r}: {error}") from None
-        if found.kind is RelationKind.GROUPED_TABLE and not context.functions.aggregate_undoes(call.function):
+        if found.kind is RelationKind.GROUPED_TABLE and not context.functions.aggregate_undoes(call.function, types):
             raise context.error(
                 f"{call.function} cannot take a row out again, which an aggregate of a table has to when a row changes; "
                 "use an aggregate that can (count, sum, avg, collect_list, count_distinct), or aggregate a stream"

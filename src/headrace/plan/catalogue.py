@@ -28,7 +28,7 @@ class Functions(Protocol):
         """The type of an aggregate's result."""
         ...
 
-    def aggregate_undoes(self, name: str) -> bool:
+    def aggregate_undoes(self, name: str, arguments: Sequence[DataType]) -> bool:
         """Whether the aggregate can take a row out again, as aggregates of tables need."""
         ...
 

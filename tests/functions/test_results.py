@@ -1,0 +1,219 @@
+"""What functions give, on Spark, for values that matter: edges, NULLs, what must not throw."""
+
+from __future__ import annotations
+
+import decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from headrace.functions import CATALOGUE
+from headrace.functions.sql_text import expression_sql
+from headrace.plan import expressions as ex
+from headrace.plan.scope import Scope, expression_type
+from headrace.plan.types import (
+    BIGINT,
+    BOOLEAN,
+    BYTES,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    STRING,
+    TIME,
+    TIMESTAMP,
+    Array,
+    DataType,
+    Decimal,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SCOPE = Scope({}, CATALOGUE)
+X, Y = ex.Variable("x"), ex.Variable("y")
+
+
+def lit(value: Any, type_: DataType | None = None) -> ex.Literal:
+    kinds: dict[type, DataType] = {bool: BOOLEAN, int: BIGINT, float: DOUBLE, str: STRING}
+    return ex.Literal(type_ or kinds[type(value)], value)
+
+
+def call(name: str, *arguments: Any) -> ex.Expression:
+    return ex.Call(name, tuple(one if isinstance(one, ex.Expression) else lit(one) for one in arguments))
+
+
+def integers(*values: int) -> ex.Expression:
+    return call("array", *(lit(one, INTEGER) for one in values))
+
+
+def results(spark: SparkSession, expressions: list[ex.Expression]) -> list[Any]:
+    """All expressions in one job, with values as tests write them: times in milliseconds, bytes as bytes."""
+
+    def resolve(node: ex.Column | ex.RowMeta) -> str:
+        raise AssertionError(node)
+
+    columns = []
+    for position, expression in enumerate(expressions):
+        sql = expression_sql(expression, resolve, SCOPE)
+        type_ = expression_type(expression, SCOPE)
+        plain = {TIMESTAMP: f"unix_millis({sql})", DATE: f"unix_date({sql})"}.get(type_, sql)
+        columns.append(f"{plain} AS c{position}")
+    # Not a one-row relation: the optimizer would fold it, and interpreted code is not what runs in a pipeline.
+    row = spark.range(1).selectExpr(*columns).collect()[0]
+    return [bytes(one) if isinstance(one, bytearray) else one for one in row]
+
+
+NULL = lit(None, BIGINT)
+CASES: list[tuple[ex.Expression, Any]] = [
+    (call("divide", 7, 2), 3),
+    (call("divide", -7, 2), -3),
+    (call("divide", 7, 0), None),
+    (call("divide", 1.0, 0.0), None),
+    (call("true_divide", 7, 2), 3.5),
+    (call("floor_divide", -7, 2), -4),
+    (call("floor_divide", 7, -2), -4),
+    (call("floor_divide", 7, 0), None),
+    (call("modulo", -7, 3), -1),
+    (call("floor_modulo", -7, 3), 2),
+    (call("floor_modulo", 7, -3), -2),
+    (call("add", lit("1.10", Decimal(5, 2)), lit("2.25", Decimal(5, 2))), decimal.Decimal("3.35")),
+    (call("add", 9223372036854775807, 1), -9223372036854775808),
+    (call("negate", lit(-5)), 5),
+    (call("subtract", 1, -1), 2),
+    (call("is_distinct", NULL, 1), True),
+    (call("is_not_distinct", NULL, NULL), True),
+    (call("equal", NULL, 1), None),
+    (call("in", 2, 1, 2), True),
+    (call("between", 2, 1, 2), True),
+    (call("and", True, lit(None, BOOLEAN)), None),
+    (call("or", True, lit(None, BOOLEAN)), True),
+    (call("like", "50% off", "50\\% %"), True),
+    (call("like", "abc", "a_c"), True),
+    (call("concat", "a", "b", "c"), "abc"),
+    (call("concat_ws", "-", "a", lit(None, STRING), "c"), "a-c"),
+    (call("substring", "hello", lit(2, INTEGER), lit(3, INTEGER)), "ell"),
+    (call("substring", "hello", lit(-3, INTEGER)), "llo"),
+    (call("split", "a.b.c", "."), ["a", "b", "c"]),
+    (call("split", "a\\Eb", "\\E"), ["a", "b"]),
+    (call("split", "", ","), [""]),
+    (call("split_part", "a,b", ",", lit(2, INTEGER)), "b"),
+    (call("split_part", "a,b", ",", lit(0, INTEGER)), None),
+    (call("length", "añb"), 3),
+    (call("position", "hello", "l"), 3),
+    (call("regexp_extract", "id=42;", "id=([0-9]+)", lit(1, INTEGER)), "42"),
+    (call("regexp_replace", "a1b2", "[0-9]", "#"), "a#b#"),
+    (call("from_base64", "!!"), None),
+    (call("from_base64", "AQI="), b"\x01\x02"),
+    (call("to_hex", lit("AQL/", BYTES)), "0102FF"),
+    (call("sha256", "a"), "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"),
+    (call("round", 2.5), 3),
+    (call("round", -2.5), -3),
+    (call("round", 2.345, lit(2, INTEGER)), 2.35),
+    (call("round", 2.345, call("length", "ab")), 2.35),
+    (call("floor", -1.5), -2.0),
+    (call("ceil", lit("1.20", Decimal(4, 2))), decimal.Decimal("2.00")),
+    (call("sqrt", 9.0), 3.0),
+    (call("ln", 0.0), None),
+    (call("greatest", 1, NULL, 3), 3),
+    (call("if", lit(None, BOOLEAN), 1, 2), 2),
+    (call("null_if", 1, 1), None),
+    (call("element_at", integers(1, 2, 3), lit(1, INTEGER)), 1),
+    (call("element_at", integers(1, 2, 3), lit(-1, INTEGER)), 3),
+    (call("element_at", integers(1, 2, 3), lit(0, INTEGER)), None),
+    (call("element_at", integers(1, 2, 3), lit(9, INTEGER)), None),
+    (call("get", integers(1, 2, 3), lit(0, INTEGER)), 1),
+    (call("get", integers(1, 2, 3), lit(-1, INTEGER)), None),
+    (call("size", lit(None, Array(STRING))), None),
+    (call("size", integers(1, 2)), 2),
+    (call("map", "a", 1, "a", 2, lit(None, STRING), 3), {"a": 2}),
+    (call("element_at", call("map", "a", 1), "a"), 1),
+    (call("element_at", call("map", "a", 1), "b"), None),
+    (call("map_union", call("map", "a", 1, "b", 1), call("map", "b", 2)), {"a": 1, "b": 2}),
+    (call("slice", integers(1, 2, 3), lit(0, INTEGER), lit(2, INTEGER)), None),
+    (call("slice", integers(1, 2, 3), lit(2, INTEGER), lit(-1, INTEGER)), []),
+    (call("sequence", lit(1), lit(3)), [1, 2, 3]),
+    (call("sequence", lit(0), lit(10**12)), None),
+    (call("transform", integers(1, 2), ex.Lambda(("x",), call("add", X, 1))), [2, 3]),
+    (call("filter", integers(1, 2), ex.Lambda(("x",), call("greater", X, 1))), [2]),
+    (call("reduce", integers(1, 2), lit(0), ex.Lambda(("x", "y"), call("add", X, Y))), 3),
+    (call("array_sum", integers(1, 2)), 3),
+    (call("timestamp_of_millis", 9223372036854775807), None),
+    (call("timestamp_of_millis", 1700000000123), 1700000000123),
+    (call("add_time", lit(0, TIMESTAMP), "HOUR", 2), 7200000),
+    (call("add_time", lit(0, TIMESTAMP), "HOUR", 9223372036854775), None),
+    (call("format_timestamp", lit("2024-02-03T04:05:06", TIMESTAMP), "yyyy/MM/dd HH:mm"), "2024/02/03 04:05"),
+    (call("format_timestamp", lit(0, TIMESTAMP), "HH:mm", "Europe/Berlin"), "01:00"),
+    (call("parse_timestamp", "03.02.2024", "dd.MM.yyyy"), 1706918400000),
+    (call("parse_timestamp", "nonsense", "dd.MM.yyyy"), None),
+    (call("parse_date", "2024-02-30", "yyyy-MM-dd"), None),
+    (call("date_trunc", "HOUR", lit(3_700_000, TIMESTAMP)), 3_600_000),
+    (call("day_of_week", lit("2024-01-01", DATE)), 1),
+    (call("json_extract", '{"a":[{"b":5}]}', "$.a[0].b"), "5"),
+    (call("to_json_text", integers(1, 2)), "[1,2]"),
+    (ex.Cast(lit("12x"), BIGINT), None),
+    (ex.Cast(lit(3_000_000_000), INTEGER), None),
+    (ex.Cast(lit(1e30), BIGINT), None),
+    (ex.Cast(lit(1.9), INTEGER), 1),
+    (ex.Cast(lit("true"), BOOLEAN), True),
+    (ex.Cast(lit("12:30:00"), TIME), 45_000_000),
+    (ex.Cast(lit("25:00:00"), TIME), None),
+    (ex.Cast(lit(45_000_250, TIME), STRING), "12:30:00.250"),
+    (ex.Cast(lit("12.345"), Decimal(5, 2)), decimal.Decimal("12.35")),
+    (ex.Cast(lit("99999"), Decimal(5, 2)), None),
+    (ex.Cast(lit(1700000000123, TIMESTAMP), BIGINT), 1700000000123),
+    (ex.Cast(lit(1700000000123, TIMESTAMP), STRING), "2023-11-14T22:13:20.123"),
+    (ex.Cast(lit(1700000000123, TIMESTAMP), TIME), 80_000_123),
+    (ex.Case((ex.When(lit(False), lit(1)),), lit(2.5)), 2.5),
+    (ex.Case((ex.When(lit(False), lit(1)),)), None),
+    (ex.FieldOf(ex.StructOf((ex.Named("a b", lit(5)),)), "a b"), 5),
+    (
+        lit('it\'s \\ a "quote" ${spark.app.name} $1 \n\t\x00 \U0001f600'),
+        'it\'s \\ a "quote" ${spark.app.name} $1 \n\t\x00 \U0001f600',
+    ),
+    (lit(-9223372036854775808), -9223372036854775808),
+    (lit(-2147483648, INTEGER), -2147483648),
+    (lit("-Infinity", DOUBLE), float("-inf")),
+    (lit(-0.5), -0.5),
+    (lit(1e300), 1e300),
+    (lit("AQI=", BYTES), b"\x01\x02"),
+    (lit("2024-02-29", DATE), 19782),
+    (lit("12:00:00.5", TIME), 43_200_500),
+    (lit("-12.50", Decimal(5, 2)), decimal.Decimal("-12.50")),
+]
+
+
+def test_results(spark: SparkSession) -> None:
+    found = results(spark, [expression for expression, _ in CASES])
+    wrong = [
+        f"{expression}: {got!r}, not {wanted!r}"
+        for (expression, wanted), got in zip(CASES, found)
+        if got != wanted or type(got) is not type(wanted)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_a_lambda_parameter_hides_no_column(spark: SparkSession) -> None:
+    """A parameter called `value` next to the row's own `value`."""
+    from headrace.plan.scope import RowScope
+    from headrace.plan.types import struct
+
+    scope = Scope({None: RowScope(value=struct(n=BIGINT))}, CATALOGUE)
+    body = call("add", ex.Variable("value"), ex.Column("n"))
+    expression = call("transform", integers(1, 2), ex.Lambda(("value",), body))
+    sql = expression_sql(expression, lambda node: "value.`n`", scope)
+    assert spark.range(1).selectExpr("named_struct('n', 10L) AS value").selectExpr(f"{sql} AS r").collect()[0].r == [
+        11,
+        12,
+    ]
+
+
+@pytest.mark.parametrize("name", ["a`b", "select", "a b", "ä.ö", "x'y", "a$b"])
+def test_names_are_quoted(spark: SparkSession, name: str) -> None:
+    from headrace.functions.sql_text import quote, string_sql
+
+    row = (
+        spark.range(1)
+        .selectExpr(f"named_struct({string_sql(name)}, 1) AS value")
+        .selectExpr(f"value.{quote(name)} AS r")
+    )
+    assert row.collect()[0].r == 1
