@@ -4,7 +4,8 @@
     python -m tests.faults.spark_kills --workload tests.faults.spark_workloads:Stateless --broker apache --real-time
 
 Input flows in one portion more than there are kills, and each kill strikes somewhere inside a portion, when the queries have committed
-something since the last one. A driver that ends by itself, as it may when the broker is gone for long, is started again and counted.
+something since the last one. Under exactly once the moments take turns: while a transaction is open, when one has just ended (so that the
+checkpoint may not know of it yet), at any time. A driver that ends by itself, as it may when the broker is gone for long, is started again and counted.
 Exactly once means that a read_committed reader misses nothing and sees nothing twice; at least once, that it misses nothing.
 """
 
@@ -22,7 +23,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,8 @@ STATELESS = "tests.faults.spark_workloads:Stateless"
 BROKERS: dict[str, Callable[[dict[str, str]], Node]] = {"headrace": Headrace, "apache": apache_kafka}
 START_TIMEOUT_S = 120.0
 PROGRESS_TIMEOUT_S = 180.0
+OPEN, JUST_ENDED, ANY_TIME = "transaction open", "transaction just ended", "any time"
+MOMENTS = (OPEN, JUST_ENDED, ANY_TIME)
 Report = Callable[[str], None]
 
 
@@ -52,6 +55,7 @@ class Figures:
     driver_kills: int = 0
     broker_kills: int = 0
     driver_failures: list[str] = field(default_factory=list)
+    moments: list[str] = field(default_factory=list)
     log_records: int = 0
     """Offsets in the output topics: what was committed, what was aborted, and the markers that say which is which."""
     seconds: float = 0.0
@@ -116,9 +120,8 @@ class Driver:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             process.wait()
-            for pipe in (process.stdin,):
-                assert pipe is not None
-                pipe.close()
+            assert process.stdin is not None
+            process.stdin.close()
             self.figures.driver_kills += 1
 
     def close(self) -> None:
@@ -211,6 +214,36 @@ class Flow(threading.Thread):
             self.problems.append(str(error))
 
 
+class OpenTransactions:
+    """Sees whether a transaction is open in the output: then readers of committed records are held back before the end of a log."""
+
+    def __init__(self, bootstrap_servers: str, topics: Mapping[str, int]) -> None:
+        self._places = [TopicPartition(topic, number) for topic, count in topics.items() for number in range(count)]
+        self._all, self._committed = (
+            client.consumer(bootstrap_servers, None, {"isolation.level": f"read_{level}"})
+            for level in ("uncommitted", "committed")
+        )
+
+    def any(self) -> bool:
+        return any(self._end(self._committed, place) < self._end(self._all, place) for place in self._places)
+
+    def _end(self, consumer: Consumer, place: TopicPartition) -> int:
+        end: int = consumer.get_watermark_offsets(place, timeout=10)[1]
+        return end
+
+    def wait(self, is_open: bool, timeout_s: float = 20.0) -> bool:
+        """Wait until one is open, or none; whether that came in time."""
+        deadline = time.monotonic() + timeout_s
+        while self.any() is not is_open:
+            if time.monotonic() > deadline:
+                return False
+        return True
+
+    def close(self) -> None:
+        self._all.close()
+        self._committed.close()
+
+
 class KillTest:
     """One run: broker, driver and flow, brought together and struck."""
 
@@ -264,10 +297,23 @@ class KillTest:
         length = self._output_length()
         self.driver.wait_running()
         self._wait_for_output(length)
-        time.sleep(self.random.random())  # the random moment within a batch
-        self.report(f"driver killed at {flow.sent:,} sent, {self._output_length():,} offsets of output")
+        moment = self._wait_for_moment(MOMENTS[self.figures.driver_kills % len(MOMENTS)])
         self.driver.kill()
+        self.figures.moments.append(moment)
+        self.report(f"driver killed ({moment}) at {flow.sent:,} sent, {self._output_length():,} offsets of output")
         self.driver.start()
+
+    def _wait_for_moment(self, wanted: str) -> str:
+        """Wait for the kind of moment that is wanted; says which it became, as an idle query has no transactions to wait for."""
+        if self.options.guarantee is Guarantee.EXACTLY_ONCE and wanted != ANY_TIME:
+            transactions = OpenTransactions(self.broker.bootstrap_servers, self.workload.outputs)
+            try:
+                if transactions.wait(True) and (wanted == OPEN or transactions.wait(False)):
+                    return wanted
+            finally:
+                transactions.close()
+        time.sleep(self.random.random())
+        return ANY_TIME
 
     def _kill_broker(self, flow: Flow) -> None:
         self.driver.wait_running()
@@ -309,7 +355,7 @@ class KillTest:
         for done in admin.create_topics(new).values():
             done.result(30)
 
-    def _ends(self, topics: Any) -> list[tuple[TopicPartition, int]]:
+    def _ends(self, topics: Mapping[str, int]) -> list[tuple[TopicPartition, int]]:
         """Every partition with its end offset; asked again while the broker is away."""
         consumer = client.consumer(self.broker.bootstrap_servers)
         places = [TopicPartition(topic, number) for topic, count in topics.items() for number in range(count)]

@@ -161,7 +161,7 @@ def test_long_values_are_cut_and_said_to_be(pipeline, tmp_path):
 
 def test_a_log_that_cannot_be_written_fails_the_task(pipeline, tmp_path):
     pipeline.broker.produce(pipeline.topic_in, ["bad"])
-    quick = {"max.block.ms": "1000"}
+    quick = {"max.block.ms": "400"}
     pipeline.settings = SideOutputSettings(
         pipeline.broker.bootstrap_servers, pipeline.name, "no.such.topic", {**quick, "max.request.size": "10"}
     )

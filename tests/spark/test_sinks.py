@@ -323,6 +323,31 @@ def test_real_time_mode_sends_each_record_at_once_and_meters_see_it(spark, headr
     assert snapshot(spark, topic_out)["rows_in"] == 0
 
 
+def test_exactly_once_is_refused_in_real_time_mode(spark, headrace_shared_broker, names, tmp_path):
+    broker, (topic_in, topic_out) = headrace_shared_broker, names
+    rows = sink_rows(source(spark, broker, topic_in), topic_out)
+    writer = exactly_once(rows, settings(broker, tmp_path / "c", Guarantee.EXACTLY_ONCE)).outputMode("update")
+    with pytest.raises(Exception, match="OPERATOR_OR_SINK_NOT_IN_ALLOWLIST"):
+        writer.trigger(realTime="60 seconds").start()
+
+
+def test_counts_of_other_processes_reach_the_driver_with_their_tasks(spark):
+    """An executor counts into a meter of its own and hands it over; here both ends are in one process."""
+    jvm = spark._jvm.headrace
+    counted = jvm.PipelineMeter()
+    counted.sent(0)
+    counted.partition("topic-1").came(77)
+    driver, executor = (jvm.MeterAccumulator("elsewhere") for _ in range(2))
+    executor.add(counted)
+    assert driver.isZero() and not executor.isZero()
+    for _ in range(2):
+        driver.merge(executor)
+    counts = snapshot(spark, "elsewhere")
+    assert (counts["rows_out"], counts["latency_ms"]["count"]) == (2, 2)
+    assert counts["partitions"] == {"topic-1": {"rows": 2, "max_timestamp_ms": 77}}
+    forget(spark, "elsewhere")
+
+
 def test_producers_are_closed_when_their_query_ends(spark, headrace_shared_broker, names, tmp_path):
     broker, (topic_in, topic_out) = headrace_shared_broker, names
     broker.produce(topic_in, ["x", "y"])

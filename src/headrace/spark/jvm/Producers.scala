@@ -2,7 +2,7 @@ package headrace
 
 import java.time.Duration
 import java.util.concurrent.{Executors, TimeUnit}
-import java.util.concurrent.atomic.AtomicReference
+import java.util.concurrent.atomic.{AtomicLong, AtomicReference}
 
 import scala.collection.mutable
 import scala.util.control.NonFatal
@@ -85,26 +85,35 @@ object Producers {
 /**
  * One task's use of a shared producer: records go out at once and in order, the first failure is kept and raised by the next call.
  *
- * Nothing is safe before `finish` has returned. `close` must follow, however the task ended.
+ * Nothing is safe before `finish` has returned; it waits for this task's records only, because flushing the producer would wait for those of
+ * other pipelines too, whose topics may be out of reach. `close` must follow, however the task ended.
  */
 final class TaskProducer(options: KafkaOptions, doing: String) extends Callback {
   private val shared = Producers.acquire(options)
   private val failure = new AtomicReference[Exception]()
+  private val answered = new AtomicLong()
+  private var sent = 0L
+  @volatile private var waiting = false
   private var closed = false
 
-  override def onCompletion(metadata: RecordMetadata, error: Exception): Unit =
+  override def onCompletion(metadata: RecordMetadata, error: Exception): Unit = {
     if (error != null) failure.compareAndSet(null, error)
+    answered.incrementAndGet()
+    if (waiting) answered.synchronized(answered.notifyAll())
+  }
 
   def send(record: ProducerRecord[Array[Byte], Array[Byte]]): Unit = {
     if (failure.get != null) raise(failure.get)
+    sent += 1
     try shared.producer.send(record, this)
     catch { case e: Exception => failure.compareAndSet(null, e); raise(e) }
   }
 
-  /** Wait until the broker has everything that was sent; raises what went wrong. */
+  /** Wait until the broker has everything that was sent; raises what went wrong. The producer answers for every record within delivery.timeout.ms. */
   def finish(): Unit = {
-    try shared.producer.flush()
-    catch { case e: InterruptException => failure.compareAndSet(null, e) }
+    waiting = true
+    try answered.synchronized(while (answered.get < sent && failure.get == null) answered.wait(100))
+    catch { case e: InterruptedException => failure.compareAndSet(null, new InterruptException(e)) }
     if (failure.get != null) raise(failure.get)
   }
 
