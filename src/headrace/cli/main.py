@@ -27,12 +27,14 @@ _MODULES = {
     "bench": "bench",
     "verify": "verify",
     "demo": "demo",
+    "engine": "engine",
+    "run": "run",
     "setup": "setup",
     "doctor": "doctor",
     "version": "version",
     "completion": "completion",
 }
-_GROUPS = ("topic", "group", "transactions", "config", "context")
+_GROUPS = ("topic", "group", "transactions", "stream", "config", "context")
 
 
 def application(word: str = "") -> typer.Typer:

@@ -17,6 +17,8 @@ COMMANDS = (
         (
             ("broker", "a broker in the foreground"),
             ("up", "all services"),
+            ("engine", "the service that runs pipelines"),
+            ("run", "a streams application, with a live view"),
             ("demo", "synthetic events and a live table"),
         ),
     ),
@@ -27,6 +29,7 @@ COMMANDS = (
             ("topic", "create, list, describe, alter, delete, add-partitions"),
             ("group", "list, describe with lag, reset-offsets, delete"),
             ("transactions", "list, describe, find-hanging, abort"),
+            ("stream", "pipelines: list, show, explain, get, pause, resume, stop, reset"),
             ("config", "describe, set, unset: topics and brokers"),
             ("bench", "how fast is this broker?"),
             ("verify", "does it keep its promises?"),

@@ -27,6 +27,11 @@ class RunningApp:
         self._owns_engine = owns_engine
         self._stopped = threading.Event()
 
+    @property
+    def holds_its_engine(self) -> bool:
+        """Whether the engine is the app's own, and ends with it."""
+        return self._owns_engine
+
     def status(self) -> PipelineStatus:
         """What the app does at the moment."""
         return self.engine.status(self.name)
@@ -105,13 +110,17 @@ def _engine(
             )
         if engine is not None or remote.reachable():
             return remote, False
-    return _own_engine(bootstrap_servers, kafka), True
+    return _own_engine(plan.name, bootstrap_servers, kafka), True
 
 
-def _own_engine(bootstrap_servers: str, kafka: Mapping[str, str]) -> Engine:
+def _own_engine(name: str, bootstrap_servers: str, kafka: Mapping[str, str]) -> Engine:
     """An engine for this app alone. It comes by name, so that this package can be imported without Spark and HTTP."""
     settings = import_module("headrace.engine.settings").EngineSettings(
-        bootstrap_servers=bootstrap_servers, python_modules=None, embedded=True, kafka=dict(kafka)
+        bootstrap_servers=bootstrap_servers,
+        data_dir=f"headrace-data/apps/{name}",
+        python_modules=None,
+        embedded=True,
+        kafka=dict(kafka),
     )
     engine: Any = import_module("headrace.engine.service").LocalEngine(settings)
     engine.start()
