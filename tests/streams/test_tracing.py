@@ -43,6 +43,7 @@ class Value:
     inners: list[Inner]
     table: dict[str, int]
     day: datetime.date
+    at: datetime.datetime
 
 
 @dataclass
@@ -124,6 +125,8 @@ def text_of(function: Callable[..., Any]) -> str:
         (lambda v: fn.round(v.price, 2), "round(price, 2)"),
         (lambda v: fn.if_(v.flag, 1, 2), "if(flag, 1, 2)"),
         (lambda v: fn.year(v.day), "year(day)"),
+        (lambda v: v.day + datetime.timedelta(days=2, hours=1), "add_days(day, 2)"),
+        (lambda v: v.at - datetime.timedelta(minutes=1), "add_time(at, 'MILLISECOND', -60000)"),
         (lambda v: v.day == datetime.date(2026, 1, 1), "is_not_distinct(day, '2026-01-01')"),
         (
             lambda v: when(v.number > 1).then("a").when(v.flag).then("b").otherwise(None),
@@ -276,7 +279,10 @@ def test_a_python_function_is_never_traced_and_still_a_function() -> None:
     assert text_of(lambda v: never_traced(v.inner) + 1).startswith(
         "add(python tests.streams.test_tracing:never_traced(inner)"
     )
-    assert never_traced(Value("", 1, 0.0, True, Inner(1, 1.0), [], [], {}, datetime.date.today())) == 2
+    assert (
+        never_traced(Value("", 1, 0.0, True, Inner(1, 1.0), [], [], {}, datetime.date.today(), datetime.datetime.min))
+        == 2
+    )
 
 
 @pytest.mark.parametrize(

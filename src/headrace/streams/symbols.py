@@ -7,6 +7,7 @@ taken for something else than it is. Where SQL and Python differ, the expression
 
 from __future__ import annotations
 
+import datetime
 import itertools
 import types
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from typing import Any, NoReturn
 
 from headrace.plan import conversions
 from headrace.plan.expressions import Call, Case, Cast, Expression, Lambda, Literal, Variable, When
-from headrace.plan.types import BIGINT, BOOLEAN, BYTES, INTEGER, STRING, Array, DataType, Decimal
+from headrace.plan.types import BIGINT, BOOLEAN, BYTES, DATE, INTEGER, STRING, Array, DataType, Decimal
 from headrace.streams import catalogue as names
 from headrace.streams.errors import NotTraceable, StreamsError, caller
 from headrace.streams.schema import NULL, constant, data_type, python_type
@@ -54,7 +55,7 @@ class Symbol:
         return plus(other, self)
 
     def __sub__(self, other: Any) -> Any:
-        return call("subtract", self, other)
+        return later(self, -other) if isinstance(other, datetime.timedelta) else call("subtract", self, other)
 
     def __rsub__(self, other: Any) -> Any:
         return call("subtract", other, self)
@@ -316,9 +317,22 @@ def remainder(left: Any, right: Any) -> Any:
 
 def plus(left: Any, right: Any) -> Any:
     """Numbers are added; texts, bytes and arrays come one after the other."""
+    for moment, duration in ((left, right), (right, left)):
+        if isinstance(duration, datetime.timedelta):
+            return later(symbol(moment), duration)
     one, other = symbol(left), symbol(right)
     together = one._hr_type in (STRING, BYTES) or isinstance(one._hr_type, Array)
     return call("concat" if together else "add", one, other)
+
+
+def later(moment: Symbol, by: datetime.timedelta) -> Any:
+    """A moment or a day so much later; a day moves by whole days, as in Python."""
+    if moment._hr_type == DATE:
+        return call("add_days", moment, by.days)
+    milliseconds, rest = divmod(by, datetime.timedelta(milliseconds=1))
+    if rest:
+        escape("adds microseconds, which moments here do not have", "use whole milliseconds")
+    return call("add_time", moment, "MILLISECOND", milliseconds)
 
 
 def is_null(value: Any) -> Any:
