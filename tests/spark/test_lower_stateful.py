@@ -14,6 +14,7 @@ from headrace.plan import windows as w
 from headrace.plan.expressions import Column, Literal, Meta, Named, RowMeta, Side
 from headrace.plan.serdes import KeyWindow, Serde
 from headrace.plan.types import BIGINT, STRING, struct
+from headrace.testing import wait_until
 from tests.spark.pipelines import Lab, call, json_serde, left, number, right
 
 COUNTED = json_serde(n=BIGINT, total=BIGINT)
@@ -66,7 +67,7 @@ def test_windows_close_by_the_watermark_and_late_records_are_counted(lab: Lab) -
         running.await_processed()
         lab.send("in", ("a", row(8), 1700))
         running.await_processed()
-        assert running.progress()["late"] == 1
+        wait_until(lambda: running.progress()["late"] == 1)
     keys = [b"a" + (1000).to_bytes(8), b"a" + (1000).to_bytes(8), b"a" + (2000).to_bytes(8)]
     assert [one.key() for one in lab.received()] == keys
     assert [value for _, value in values(lab)] == [{"n": 1, "total": 1}, {"n": 2, "total": 3}, {"n": 1, "total": 4}]

@@ -12,6 +12,7 @@ from headrace.plan import steps as s
 from headrace.plan.expressions import Column, Named
 from headrace.plan.plan import PlanError
 from headrace.plan.types import BIGINT, STRING
+from headrace.spark.pipeline import PipelineError, reset
 from headrace.testing import wait_until
 from tests.spark.pipelines import MODES, Lab, call, json_serde, number
 
@@ -75,3 +76,30 @@ def test_a_query_that_fails_ends_the_pipeline_in_words(lab: Lab) -> None:
         assert error.stage == "in"
         assert "topic is missing" in str(error) or "are gone" in str(error)
         assert running.progress()["running"] is False
+
+
+def test_too_few_slots_are_refused_before_anything_starts(lab: Lab) -> None:
+    lab.create("in", partitions=200)
+    with (
+        pytest.raises(PipelineError, match=r"real-time mode needs 200 task slots .*--master local"),
+        lab.run(lab.source("in"), lab.sink("in")),
+    ):
+        pass
+
+
+def test_state_of_another_plan_is_refused_with_the_way_out(lab: Lab) -> None:
+    lab.create("in")
+    counting = s.Aggregate("n", "g", (s.AggregateCall("n", "count"),))
+    steps = (lab.source("in"), s.GroupBy("g", "in"), counting, lab.sink("n", json_serde(n=BIGINT)))
+    with lab.run(*steps, mode="micro_batch"):
+        pass
+    summing = s.Aggregate("n", "g", (s.AggregateCall("n", "sum", (Column("amount"),)),))
+    changed = (*steps[:2], summing, steps[3])
+    with (
+        pytest.raises(PipelineError, match=r"keeps other state: aggregates changed\. Reset the pipeline"),
+        lab.run(*changed, mode="micro_batch"),
+    ):
+        pass
+    reset(lab.plan(*steps), lab.settings())
+    with lab.run(*changed, mode="micro_batch"):
+        pass

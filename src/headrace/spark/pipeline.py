@@ -98,6 +98,7 @@ def _session(spark: SparkSession, settings: PipelineSettings) -> SparkSession:
     session = spark.newSession()
     for name, value in session_configuration(settings).items():
         session.conf.set(name, value)
+    session._jvm.headrace.LateCounts.watch(session._jsparkSession)
     return session
 
 

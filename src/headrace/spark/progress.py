@@ -16,15 +16,13 @@ Offsets = Mapping[str, Mapping[int, int]]
 TIMEOUT_S = 10.0
 
 
-def stage_progress(
-    stage: Stage, query: StreamingQuery | None, ends: Offsets, counts: Mapping[str, Any]
-) -> dict[str, Any]:
+def stage_progress(stage: Stage, query: StreamingQuery | None, ends: Offsets) -> dict[str, Any]:
     """One stage's part of a pipeline's report."""
     last = _last(query)
     operators = last.get("stateOperators", [])
     durations = last.get("durationMs", {})
     positions = _offsets(source.get("endOffset") for source in last.get("sources", []))
-    lags = lag(ends, positions, {channel.topic for channel in stage.channels}, counts)
+    lags = lag(ends, positions)
     return {
         "stage": stage.id,
         "mode": stage.mode.value,
@@ -37,11 +35,10 @@ def stage_progress(
         "lags": lags,
         "state_rows": sum(one.get("numRowsTotal", 0) for one in operators),
         "state_bytes": sum(one.get("memoryUsedBytes", 0) for one in operators),
-        "late": sum(one.get("numRowsDroppedByWatermark", 0) for one in operators),
     }
 
 
-def lag(ends: Offsets, positions: Offsets, channels: set[str], counts: Mapping[str, Any]) -> dict[str, int]:
+def lag(ends: Offsets, positions: Offsets) -> dict[str, int]:
     """How many records wait in each partition that a stage reads, as far as its last finished batch tells."""
     return {
         f"{topic}-{partition}": max(0, ends.get(topic, {}).get(partition, 0) - offset)

@@ -70,7 +70,7 @@ class RunningPipeline:
         """Rows, latency, late and bad records of the whole, and of each stage mode, lag, watermark and state."""
         counts = meters.snapshot(self._spark, self.plan.name)
         ends = self._end_offsets()
-        each = [stage_progress(stage, self._queries.get(stage.id), ends, counts) for stage in self.stages]
+        each = [stage_progress(stage, self._queries.get(stage.id), ends) for stage in self.stages]
         failure = self.exception()
         return {
             "pipeline": self.plan.name,
@@ -80,7 +80,7 @@ class RunningPipeline:
             "rows_in": counts["rows_in"],
             "rows_out": counts["rows_out"],
             "bad": counts["bad"],
-            "late": counts["late"] + sum(stage["late"] for stage in each),
+            "late": counts["late"],
             "latency_ms": counts["latency_ms"],
             "last_output_ms": counts["last_output_ms"],
             "lag": sum(stage["lag"] for stage in each),
