@@ -15,7 +15,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 _numbers = itertools.count()
-_TIMEOUT_S = 60.0
+_TIMEOUT_S = 100.0
 
 Record = Mapping[str, Any]
 SCHEMA = "k STRING, v BIGINT, ts BIGINT, topic STRING, partition INT, `offset` BIGINT, undo BOOLEAN, old BIGINT, window_start BIGINT, window_end BIGINT, side INT"
@@ -58,10 +58,10 @@ def run(
     settings = _real_time_settings(spark) if real_time else {}
     query = (writer.trigger(realTime="1 seconds") if real_time else writer).start()
     try:
-        for batch in batches:
+        for i, batch in enumerate(batches):
             source.add(batch)
             if real_time:
-                _await_batches(query, 2)
+                _await_rows(query, sum(map(len, batches[: i + 1])))
             else:
                 query.processAllAvailable()
         return [_out(row) for row in spark.table(name).collect()]
@@ -102,12 +102,10 @@ def _real_time_settings(spark: SparkSession) -> dict[str, str | None]:
     return before
 
 
-def _await_batches(query: Any, count: int) -> None:
-    """Waits until `count` more batches have ended: what was added before is then in the sink."""
-    progress = query.lastProgress
-    wanted = (progress["batchId"] if progress else -1) + count
+def _await_rows(query: Any, count: int) -> None:
+    """Waits until batches that took `count` rows in all have ended: what came of them is then in the sink."""
     deadline = time.monotonic() + _TIMEOUT_S
-    while (query.lastProgress or {"batchId": -1})["batchId"] < wanted:
+    while sum(progress["numInputRows"] for progress in query.recentProgress) < count:
         if query.exception() is not None:
             raise query.exception()
         assert time.monotonic() < deadline, "the query does not get on"

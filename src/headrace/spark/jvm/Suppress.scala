@@ -78,12 +78,19 @@ final class SuppressUpdates(layout: FlowLayout, settings: ProcessorSettings, wai
   }
 
   override protected def onRow(key: InternalRow, row: InternalRow, out: Outputs): Unit = {
-    val before = held.get()
-    val due = if (before == null) layout.ts(row) + wait else before.getLong(0)
-    if (before == null && due <= watermark) out.emit(key, layout.left(row), null, layout.ts(row))
+    val before = dueTime()
+    // Timers run after the rows of a batch: what is due must leave before this row takes its place.
+    val isDue = before.exists(_ <= watermark)
+    if (isDue) {
+      leave(key, out)
+      getHandle.deleteTimer(before.get)
+    }
+    val isNew = isDue || before.isEmpty
+    val due = if (isNew) layout.ts(row) + wait else before.get
+    if (due <= watermark) out.emit(key, layout.left(row), null, layout.ts(row))
     else {
       held.update(InternalRow(due, layout.ts(row), layout.left(row)))
-      if (before == null) {
+      if (isNew) {
         getHandle.registerTimer(due)
         addWaiting(key, 1)
         if (max.exists(waiting > _)) release(key, out)
@@ -92,6 +99,8 @@ final class SuppressUpdates(layout: FlowLayout, settings: ProcessorSettings, wai
   }
 
   override protected def onTimer(key: InternalRow, expiryMs: Long, out: Outputs): Unit = leave(key, out)
+
+  private def dueTime(): Option[Long] = Option(held.get()).map(_.getLong(0))
 
   private def leave(key: InternalRow, out: Outputs): Unit = {
     val value = held.get()

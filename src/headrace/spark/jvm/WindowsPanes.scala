@@ -54,6 +54,8 @@ final class PaneFold(layout: FlowLayout, settings: ProcessorSettings, fold: Fold
       else passTo(key, start, out)
       add(key, start, ts, row, out)
       if (at.timer == PaneState.None) setTimer(at.open + pane + delay)
+      // The record is in later windows, but the first that it belongs to has closed.
+      if (Math.max(0L, Math.floorDiv(ts - size, advance) + 1) * advance + size + grace <= watermark) late(row)
     }
   }
 
@@ -104,29 +106,24 @@ final class PaneFold(layout: FlowLayout, settings: ProcessorSettings, fold: Fold
           running.correct(key, start, before == null, layout.left(row))
           at.ts = Math.max(at.ts, ts)
         }
-        if (correct(key, start, out)) late(row)
+        correct(key, start, out)
       }
       at.changed = true
     }
   }
 
-  /** Sends the windows again that hold this pane and have left. True if some of them are closed, so that the record is missing there. */
-  private def correct(key: InternalRow, start: Long, out: Outputs): Boolean = {
-    var missed = false
+  /** Sends the windows again that hold this pane and have left, as far as they are not closed. */
+  private def correct(key: InternalRow, start: Long, out: Outputs): Unit = {
     var end = start + pane
     while (end <= Math.min(start + size, at.open)) {
-      if (isWindowEnd(end)) {
-        if (end + grace <= watermark) missed = true
-        else {
-          val held = panes.range(end - size, end - pane)
-          var state: InternalRow = null
-          held.forEach(entry => state = fold.merge(key, state, entry.getValue.state))
-          if (state != null) emit(key, end, state, held.get(held.size - 1).getValue.ts, out)
-        }
+      if (isWindowEnd(end) && end + grace > watermark) {
+        val held = panes.range(end - size, end - pane)
+        var state: InternalRow = null
+        held.forEach(entry => state = fold.merge(key, state, entry.getValue.state))
+        if (state != null) emit(key, end, state, held.get(held.size - 1).getValue.ts, out)
       }
       end += pane
     }
-    missed
   }
 
   /** Nothing of this key has left from here on: begin again at the earlier pane. */
