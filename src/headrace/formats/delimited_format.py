@@ -5,7 +5,6 @@ A field with the delimiter, a quote or a line's end in it stands in double quote
 
 from __future__ import annotations
 
-import decimal
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -33,6 +32,8 @@ from headrace.plan.types import (
 
 DELIMITERS = {"SPACE": " ", "TAB": "\t", "COMMA": ",", "SEMICOLON": ";", "PIPE": "|"}
 CORRUPT = "headrace_corrupt"
+# What Spark's reader gives for an empty field; with '' it could not tell it from "".
+_NOTHING = "\0nothing"
 _TEXTS: Mapping[DataType, DataType] = {BYTES: STRING, TIMESTAMP: BIGINT, DATE: INTEGER, TIME: INTEGER}
 
 
@@ -55,7 +56,7 @@ class DelimitedFormat(Format):
 
     def _decode_sql(self, bytes_sql: str, serde: Serde) -> DecodeSql:
         schema = ", ".join(f"{quote(one.name)} {spark_type(_TEXTS.get(one.type, one.type))}" for one in serde.columns)
-        read = f"'emptyValue', '', 'mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', '{CORRUPT}', 'positiveInf', 'Infinity', 'negativeInf', '-Infinity'"
+        read = f"'nullValue', {string_sql(_NOTHING)}, 'emptyValue', '', 'mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', '{CORRUPT}', 'positiveInf', 'Infinity', 'negativeInf', '-Infinity'"
         ddl = string_sql(f"{schema}, {CORRUPT} STRING")
         parse = f"from_csv(CAST({bytes_sql} AS STRING), {ddl}, map({read}, {_options_sql(serde)}))"
         fields = ((one.name, _read_sql(f"{{parsed}}.{quote(one.name)}", one.type)) for one in serde.columns)
@@ -67,6 +68,10 @@ class DelimitedFormat(Format):
         fields = ((one.name, _write_sql(f"{struct_sql}.{quote(one.name)}", one.type)) for one in serde.columns)
         pairs = ", ".join(f"{string_sql(name)}, {sql}" for name, sql in fields)
         written = f"CAST(to_csv(named_struct({pairs}), map({_options_sql(serde)})) AS BINARY)"
+        if len(serde.columns.fields) == 1:
+            # Of a line that is empty Spark's writer makes a null that its own types deny.
+            column = f"{struct_sql}.{quote(serde.columns.fields[0].name)}"
+            written = f"CASE WHEN {column} IS NULL THEN X'' ELSE {written} END"
         return f"CASE WHEN {struct_sql} IS NOT NULL THEN {written} END"
 
     def _decode(self, data: bytes, serde: Serde) -> Row:
@@ -93,7 +98,7 @@ def _delimiter(serde: Serde) -> str:
 
 def _options_sql(serde: Serde) -> str:
     return (
-        f"'sep', {string_sql(_delimiter(serde))}, 'quote', '\"', 'escape', '\"', 'nullValue', '', "
+        f"'sep', {string_sql(_delimiter(serde))}, 'quote', '\"', 'escape', '\"', "
         "'ignoreLeadingWhiteSpace', 'false', 'ignoreTrailingWhiteSpace', 'false', 'multiLine', 'true', 'nanValue', 'NaN'"
     )
 
@@ -215,7 +220,7 @@ def _field(value: Any, delimiter: str) -> str:
         return "true" if value else "false"
     if isinstance(value, float):
         return java_double(value)
-    text = f"{value:f}" if isinstance(value, decimal.Decimal) else str(value)
+    text = str(value)
     if text == "" or any(one in text for one in (delimiter, '"', "\n", "\r")):
         return '"' + text.replace('"', '""') + '"'
     return text

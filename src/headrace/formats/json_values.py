@@ -95,7 +95,7 @@ def _written(value: Any) -> list[str]:
     if isinstance(value, list):
         return ["[", ",".join("".join(_written(one)) for one in value), "]"]
     if isinstance(value, decimal.Decimal):
-        return [f"{value:f}"]
+        return [str(value)]
     if isinstance(value, float):
         return [java_double(value)]
     return [json.dumps(value, ensure_ascii=False)]

@@ -19,7 +19,8 @@ from headrace.plan import expressions, steps, windows
 from headrace.plan.plan import FORMAT_VERSION, Plan
 from headrace.plan.types import DataType, TypeTextError, parse_type
 
-MAX_BYTES = 16 << 20
+MAX_BYTES = 4 << 20
+MAX_NODES = 100_000  # values of all kinds in a document
 MAX_DEPTH = 200
 NODE = "node"  # no field of any node has this name; joins have a field `kind`
 
@@ -30,9 +31,10 @@ class PlanDocumentError(ValueError):
     """A document that is no plan; `path` says where, as `steps[3].condition`."""
 
     def __init__(self, path: str, problem: str) -> None:
-        super().__init__(f"{path or 'the plan'}: {problem}")
-        self.path = path
-        self.problem = problem
+        # What is wrong may be megabytes long itself.
+        self.path = path if len(path) <= 500 else path[:500] + "…"
+        self.problem = problem if len(problem) <= 2000 else problem[:2000] + "…"
+        super().__init__(f"{self.path or 'the plan'}: {self.problem}")
 
 
 def to_document(plan: Plan) -> dict[str, Any]:
@@ -60,6 +62,7 @@ def from_document(document: Any) -> Plan:
     """The plan in a JSON document; the document may come from anywhere."""
     if not isinstance(document, dict):
         raise PlanDocumentError("", "expected an object")
+    _check_size(document)
     version = document.get("version")
     if version != FORMAT_VERSION:
         raise PlanDocumentError(
@@ -69,6 +72,19 @@ def from_document(document: Any) -> Plan:
     decoded = _decode_fields(Plan, document, "", 0)
     assert isinstance(decoded, Plan)
     return decoded
+
+
+def _check_size(document: Any) -> None:
+    """Before anything is built: a small text can hold more values than a plan ever has."""
+    waiting = [document]
+    count = 0
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict | list):
+            count += len(value)
+            waiting.extend(value.values() if isinstance(value, dict) else value)
+        if count > MAX_NODES:
+            raise PlanDocumentError("", f"a plan may hold {MAX_NODES} values, this holds more")
 
 
 def encode_node(node: Any) -> Any:
@@ -204,5 +220,15 @@ def _decode_fields(cls: type, value: dict[str, Any], path: str, depth: int) -> A
 
 def _decode_scalar(allowed: tuple[Any, ...], value: Any, path: str) -> Any:
     if type(value) in allowed or (float in allowed and type(value) is int):
+        if isinstance(value, str) and not _is_text(value):
+            raise PlanDocumentError(path, "holds half of a surrogate pair, which is no text")
         return value
     raise PlanDocumentError(path, f"expected {' or '.join(t.__name__ for t in allowed)}, found {type(value).__name__}")
+
+
+def _is_text(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from headrace.plan.scope import one_of
 from headrace.plan.steps import Branch, Step, inputs
 
 FORMAT_VERSION = 1
+MAX_STEPS = 2000
 NAME = re.compile(r"[A-Za-z0-9._-]{1,200}")
 
 
@@ -30,15 +32,18 @@ class Plan:
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name):
-            raise PlanError("", f"{self.name!r} is no name for a pipeline: 1 to 200 letters, digits, '.', '_' or '-'")
+            raise PlanError(
+                "", f"{self.name[:80]!r} is no name for a pipeline: 1 to 200 letters, digits, '.', '_' or '-'"
+            )
+        if len(self.steps) > MAX_STEPS:
+            raise PlanError("", f"a pipeline may have {MAX_STEPS} steps, this has {len(self.steps)}; make it several")
         known: set[str] = set()
         for step in self.steps:
             _check_id(step, known)
             for name in inputs(step):
                 if name not in known:
                     raise PlanError(
-                        step.id,
-                        f"reads from {name!r}, which no step before it is; there are {', '.join(sorted(known)) or 'none'}",
+                        step.id, f"reads from {name[:80]!r}, which no step before it is{one_of(name, sorted(known))}"
                     )
             known.add(step.id)
             if isinstance(step, Branch):
@@ -55,6 +60,6 @@ class Plan:
 
 def _check_id(step: Step, known: set[str]) -> None:
     if not NAME.fullmatch(step.id):
-        raise PlanError(step.id, "an id has 1 to 200 letters, digits, '.', '_' or '-'")
+        raise PlanError(step.id[:80], "an id has 1 to 200 letters, digits, '.', '_' or '-'")
     if step.id in known:
         raise PlanError(step.id, "there are two steps with this id; ids are unique")

@@ -122,10 +122,10 @@ def _have(sides: Sequence[str]) -> str:
 
 def one_of(name: str, names: Iterable[str]) -> str:
     """How an error goes on after a name that is not there: the closest one, and all of them."""
-    known = list(names)
+    known = [one[:80] for one in names]
     if not known:
         return "; there are none"
-    close = difflib.get_close_matches(name.lower(), {one.lower(): one for one in known[:200]}, n=1)
+    close = difflib.get_close_matches(name[:80].lower(), {one.lower(): one for one in known[:200]}, n=1)
     hint = next((one for one in known if close and one.lower() == close[0]), None)
     listed = ", ".join(known[:40]) + (f" and {len(known) - 40} more" if len(known) > 40 else "")
     return f"; did you mean {hint}? There are {listed}" if hint else f"; there are {listed}"
