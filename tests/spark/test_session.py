@@ -136,13 +136,13 @@ def test_java_ends_with_its_program_even_by_kill_9(tmp_path: Path) -> None:
         program.kill()
         program.communicate()
     wait_until(lambda: not java.is_running() or java.status() == psutil.STATUS_ZOMBIE, timeout_s=30)
-    assert len(list(tmp_path.glob("headrace-spark-*"))) == 1
+    assert len(list(tmp_path.glob("headrace-session-*"))) == 1
 
 
 def test_directories_of_killed_sessions_are_removed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     living = Scratch()
-    killed = tmp_path / "headrace-spark-killed"
+    killed = tmp_path / "headrace-session-killed"
     killed.mkdir()
     (killed / ".lock").touch()
     remove_abandoned()

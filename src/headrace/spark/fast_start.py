@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,11 +11,13 @@ from headrace.spark.runtime.cache import Progress, exclusive, forget_unused, scr
 from headrace.spark.runtime.class_data import archive, base_of, recording_options
 from headrace.spark.runtime.errors import RuntimeUnavailable
 from headrace.spark.runtime.installation import Installation
-from headrace.spark.session import SessionSettings, log_file, start_session, stop_session
+from headrace.spark.session import SessionSettings, start_session, stop_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+# Our own classes change with every version of Headrace, Spark's do not: without ours the archive outlives them.
+_WITHOUT_OURS = {"spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.LocalFileSystem", "spark.sql.extensions": ""}
 # Java writes the archive while it ends.
 _WRITE_TIMEOUT_S = 180.0
 
@@ -39,20 +42,24 @@ def _record(
 ) -> None:
     with scratch(target.parent) as made:
         written = made / target.name
-        options = recording_options(installation, written)
-        session = start_session(
-            SessionSettings(app_name="headrace-setup", java_options=tuple(options), fast_start=False)
+        settings = SessionSettings(
+            app_name="headrace-setup",
+            java_options=tuple(recording_options(installation, written)),
+            fast_start=False,
+            log_file=made / "spark.log",
+            extra=_WITHOUT_OURS,
         )
+        session = start_session(settings, installation=replace(installation, classes=None))
         try:
             exercise(session)
         finally:
             progress("archiving what it loaded")
-            output = log_file()
             stop_session(_WRITE_TIMEOUT_S)
         if not written.exists():
             raise RuntimeUnavailable(
-                f"Java wrote no archive of its classes ({output})",
+                "Java wrote no archive of its classes",
                 "Starts are slower without; `headrace setup --no-fast-start` leaves it out",
+                detail=(made / "spark.out").read_text(errors="replace")[-500:],
             )
         # The base first: an archive without its base is of no use, a base alone does no harm.
         if base_of(written).exists():

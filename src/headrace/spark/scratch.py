@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import IO
 
-_PREFIX = "headrace-spark-"
+_PREFIX = "headrace-session-"
 
 
 class Scratch:

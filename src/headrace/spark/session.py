@@ -57,14 +57,18 @@ _running: _Running | None = None
 _lock = threading.Lock()
 
 
-def start_session(settings: SessionSettings | None = None, progress: Progress | None = None) -> SparkSession:
-    """Start Spark as the settings say. The first time on a machine this fetches and compiles what is missing."""
+def start_session(
+    settings: SessionSettings | None = None,
+    progress: Progress | None = None,
+    installation: Installation | None = None,
+) -> SparkSession:
+    """Start Spark as the settings say. Without an installation this provides one: the first time on a machine it fetches and compiles."""
     global _running
     settings = settings or SessionSettings()
     say = progress or silent
     with _lock:
         _refuse_a_second()
-        installation = prepare(say)
+        installation = installation or prepare(say)
         say("starting Spark")
         scratch = Scratch()
         try:
@@ -114,8 +118,7 @@ def _refuse_a_second() -> None:
 def _start(installation: Installation, settings: SessionSettings, scratch: Scratch) -> tuple[_Running, SparkSession]:
     log = settings.log_file or scratch.path / "spark.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    jars = (*installation.connectors, installation.classes)
-    configuration = spark_configuration(settings, scratch.path, jars, sys.executable)
+    configuration = spark_configuration(settings, scratch.path, installation.sent, sys.executable)
     gateway = start_gateway(
         installation,
         configuration,

@@ -17,12 +17,18 @@ class Installation:
     java: Java
     spark: Distribution
     connectors: tuple[Path, ...]
-    classes: Path
+    classes: Path | None
+    """Our own; None where only Spark's are wanted."""
 
     @property
     def class_path(self) -> tuple[Path, ...]:
         """Ours last: an archive of class data holds for any class path that begins with the one it was made with."""
-        return (*self.spark.jars, *self.connectors, self.classes)
+        return (*self.spark.jars, *self.sent)
+
+    @property
+    def sent(self) -> tuple[Path, ...]:
+        """What a cluster does not have."""
+        return (*self.connectors, *([self.classes] if self.classes else []))
 
 
 def prepare(progress: Progress = silent) -> Installation:
