@@ -25,6 +25,8 @@ def pages() -> dict[str, str]:
         "apis.md": apis_page,
         "metrics.md": metrics_page,
         "streams.md": streams_page,
+        "functions.md": functions_page,
+        "formats.md": formats_page,
     }
     return {name: NOTE + maker().rstrip() + "\n" for name, maker in makers.items()}
 
@@ -79,6 +81,18 @@ def broker_settings_page() -> str:
 
 def streams_page() -> str:
     from headrace.streams.reference import page
+
+    return page()
+
+
+def functions_page() -> str:
+    from headrace.functions.reference import page
+
+    return page()
+
+
+def formats_page() -> str:
+    from headrace.formats.reference import page
 
     return page()
 
