@@ -10,7 +10,7 @@ import pytest
 from headrace.streams import App, tumbling
 from headrace.testing import LocalBroker
 from headrace.testing.streams import StreamsDriver
-from tests.streams.topologies import Alert, Payment, classify, payments
+from tests.streams.topologies import Alert, Payment, Silence, classify, payments
 
 
 def large(app: App) -> App:
@@ -106,3 +106,13 @@ def test_aggregates_that_only_python_can_compute(spark: Any, headrace_broker: Lo
         assert driver.read("texts").pairs() == [("a", "1"), ("a", "1"), ("b", "3"), ("a", "12")]
         assert driver.read("largest").values() == [1, 1, 3, 3]
         assert driver.table("texts").get("a") == "12"
+
+
+def test_a_processor_has_state_and_timers(spark: Any, headrace_broker: LocalBroker) -> None:
+    app = App("processors")
+    payments(app).process(Silence).to("silent")
+    with StreamsDriver(app, spark=spark, broker=headrace_broker) as driver:
+        for key, time in (("a", 1_000), ("b", 120_000), ("b", 130_000)):
+            driver.pipe("payments", key, Payment("x", 1.0), time)
+            driver.process()
+        assert driver.read("silent").pairs() == [("a", Alert("a", 0.0, "silent"))]

@@ -22,6 +22,7 @@ from enum import Enum
 from typing import Any
 
 LOCAL = "local:"
+Converter = Callable[[Any], Any]
 _locals: dict[str, Any] = {}
 _numbers = itertools.count(1)
 
@@ -93,10 +94,11 @@ def _is_allowed(module: str, allowed: Collection[str]) -> bool:
 def adapted(function: Callable[..., Any], arguments: tuple[Any, ...] | None = None) -> Callable[..., Any]:
     """The function over plain values. `arguments`: the Python types of its parameters, else its annotations say them."""
     function = inspect.unwrap(function)
-    converters = arguments if arguments is not None else _parameter_types(function)
+    converters = [converter(one) for one in (arguments if arguments is not None else _parameter_types(function))]
+    rest = converter(Any)
 
     def call(*plain: Any) -> Any:
-        values = [to_python(value, converters[i] if i < len(converters) else Any) for i, value in enumerate(plain)]
+        values = [(converters[i] if i < len(converters) else rest)(value) for i, value in enumerate(plain)]
         return to_plain(function(*values))
 
     return call
@@ -108,36 +110,64 @@ def _parameter_types(function: Callable[..., Any]) -> tuple[Any, ...]:
 
 
 def to_python(value: Any, hint: Any) -> Any:
-    """A plain value as what an annotation says: dicts become dataclasses or named tuples, or `Record`s when it says nothing."""
-    if value is None:
-        return None
-    hint = _bare(hint)
-    if isinstance(hint, type) and dataclasses.is_dataclass(hint) and isinstance(value, Mapping):
-        return _dataclass(hint, value)
-    if _is_named_tuple(hint) and isinstance(value, Mapping):
-        hints = typing.get_type_hints(hint)
-        return hint(**{name: to_python(content, hints.get(name, Any)) for name, content in value.items()})
+    """A plain value as what an annotation says; for many values make a `converter` once."""
+    return converter(hint)(value)
+
+
+def converter(hint: Any) -> Converter:
+    """A function that makes of plain values what an annotation says: dicts become dataclasses or named tuples, or `Record`s when it says nothing.
+
+    Annotations are read here and now: in a worker, a class that came with a pickle has lost the names that its annotations are written with.
+    """
+    convert = _converter(_bare(hint))
+    return lambda value: None if value is None else convert(value)
+
+
+def _converter(hint: Any) -> Converter:
+    origin, items = typing.get_origin(hint), typing.get_args(hint)
+    fields = _fields(hint)
+    if fields is not None:
+        return _struct_converter(hint, fields)
     if isinstance(hint, type) and issubclass(hint, Enum):
-        return hint(value)
-    if typing.get_origin(hint) is tuple and isinstance(value, Mapping):
-        return tuple(to_python(part, item) for part, item in zip(value.values(), typing.get_args(hint), strict=True))
-    return _container(value, hint)
+        return hint
+    if origin is tuple:
+        parts = [converter(item) for item in items]
+        return lambda value: tuple(part(one) for part, one in zip(parts, value.values(), strict=True))
+    if origin in (list, set, frozenset) and items:
+        item = converter(items[0])
+        return lambda value: [item(one) for one in value]
+    if origin is dict and len(items) == 2:
+        key, content = converter(items[0]), converter(items[1])
+        return lambda value: {key(k): content(v) for k, v in value.items()}
+    return _record
 
 
-def _container(value: Any, hint: Any) -> Any:
-    items = typing.get_args(hint)
-    if isinstance(value, list | tuple) and not hasattr(value, "_fields"):
-        return [to_python(item, items[0] if items else Any) for item in value]
-    if isinstance(value, Mapping):
-        if typing.get_origin(hint) is dict and len(items) == 2:
-            return {to_python(k, items[0]): to_python(v, items[1]) for k, v in value.items()}
-        return Record({name: to_python(content, Any) for name, content in value.items()})
-    return value
+def _fields(cls: Any) -> list[str] | None:
+    """The fields of a class that a struct becomes."""
+    if isinstance(cls, type) and dataclasses.is_dataclass(cls):
+        return [field.name for field in dataclasses.fields(cls) if field.init]
+    return list(cls._fields) if _is_named_tuple(cls) else None
 
 
-def _dataclass(cls: type, value: Mapping[str, Any]) -> Any:
+def _struct_converter(cls: Any, names: list[str]) -> Converter:
     hints = typing.get_type_hints(cls)
-    return cls(**{f.name: to_python(value.get(f.name), hints[f.name]) for f in dataclasses.fields(cls) if f.init})
+    parts = [(name, converter(hints.get(name, Any))) for name in names]
+
+    def convert(value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        return cls(**{name: part(value.get(name)) for name, part in parts})
+
+    return convert
+
+
+def _record(value: Any) -> Any:
+    """What no annotation says anything about: dicts become records, all the way down."""
+    if isinstance(value, list | tuple) and not hasattr(value, "_fields"):
+        return [_record(item) for item in value]
+    if isinstance(value, Mapping):
+        return Record({name: _record(content) for name, content in value.items()})
+    return value
 
 
 def _bare(hint: Any) -> Any:

@@ -17,7 +17,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from headrace.functions.sql_text import spark_type
 from headrace.plan.processing import KeyValue, Processor
-from headrace.plan.python_code import to_plain, to_python
+from headrace.plan.python_code import converter, to_plain, to_python
 from headrace.plan.steps import StateVariable
 from headrace.plan.types import Struct
 from headrace.spark.python_values import checked, plain
@@ -42,12 +42,13 @@ class PythonProcessor(StatefulProcessor):
         self._class = processor
         self._variables = variables
         self._types = types
+        # Here, not in the worker: a class that came with a pickle has lost the names that its annotations are written with.
+        hints = typing.get_type_hints(processor.process)
+        self._to_key, self._to_value = converter(hints.get("key", Any)), converter(hints.get("value", Any))
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
         self._processor = self._class()
-        hints = typing.get_type_hints(self._class.process)
-        self._key_hint, self._value_hint = hints.get("key", Any), hints.get("value", Any)
         self._states = {
             one.name: handle.getValueState(one.name, f"value {spark_type(one.type)}", one.ttl_ms)
             for one in self._variables
@@ -60,7 +61,7 @@ class PythonProcessor(StatefulProcessor):
             context = KeyContext(self._handle, self._states, self._variables, row["ts"], watermark)
             value = bare_value(plain(row["left"], self._types.value))
             yield from self._outcome(
-                lambda v=value, c=context: self._processor.process(user_key, to_python(v, self._value_hint), c),
+                lambda v=value, c=context: self._processor.process(user_key, self._to_value(v), c),
                 key_columns,
                 row["ts"],
                 (row["topic"], row["partition"], row["offset"]),

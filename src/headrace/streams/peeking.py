@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from headrace.plan.expressions import PythonCall
-from headrace.plan.python_code import register_local, to_python
+from headrace.plan.python_code import converter, register_local
 from headrace.plan.types import BOOLEAN
 from headrace.streams.tracing import Fallback, Traced, arguments_by_arity, location
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 def peeked(stream: KStream[Any, Any], action: Callable[..., Any], name: str | None) -> str:
     key, value = stream._key_symbol(), stream._value_symbol()
     arguments = arguments_by_arity(action, {1: (value,), 2: (key, value)}, "peek")
-    types = tuple(one._hr_python if one._hr_python is not None else Any for one in arguments)
+    converters = [converter(one._hr_python if one._hr_python is not None else Any) for one in arguments]
 
     def look(*plain: Any) -> bool:
-        action(*(to_python(one, type_) for one, type_ in zip(plain, types)))
+        action(*(convert(one) for convert, one in zip(converters, plain)))
         return True
 
     reference = register_local(look, "peek")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.plan import steps as s
 from headrace.plan.processing import Context, Processor
-from headrace.plan.python_code import to_python
+from headrace.plan.python_code import converter
 from headrace.streams.errors import StreamsError
 from headrace.streams.processors import processed
 from headrace.streams.schema import Shape
@@ -59,17 +59,17 @@ def _processor(
     function: Callable[..., Any], initial: Any, key_shape: Shape, value_shape: Shape, shape: Shape
 ) -> type[Processor]:
     in_kafkas_order = arity(function) == 3
-    key_type, value_type, result_type = (one.python or Any for one in (key_shape, value_shape, shape))
+    to_key, to_value, to_result = (converter(one.python or Any) for one in (key_shape, value_shape, shape))
 
     class PythonFold(Processor):
         state = {_STATE: shape.type}  # noqa: RUF012 - a declaration
         returns = shape.type
 
         def process(self, key: Any, value: Any, context: Context) -> Iterable[Any]:
-            key, value = to_python(key, key_type), to_python(value, value_type)
+            key, value = to_key(key), to_value(value)
             held = context.state[_STATE]
             if held is not None:
-                before = to_python(held, result_type)
+                before = to_result(held)
             elif initial is not FIRST:
                 before = initial() if callable(initial) else copy.deepcopy(initial)
             else:
