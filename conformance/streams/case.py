@@ -46,12 +46,14 @@ class Sequence:
 
 @dataclass(frozen=True)
 class Topology:
-    """`final_only`: compared by the last value of each key, because one side does not emit every update."""
+    """`final_only`: compared by the last value of each key, because one side does not emit every update. `one_by_one`: records of different keys
+    meet behind a first operator, and a micro-batch works key by key, so each record is a batch of its own."""
 
     name: str
     build: Callable[[App], Any]
     sequences: tuple[Sequence, ...]
     final_only: bool = False
+    one_by_one: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,10 @@ class Case:
     @property
     def name(self) -> str:
         return f"{self.topology.name}/{self.sequence.name}"
+
+    def waits(self, mode: str) -> bool:
+        """Whether each record is processed before the next is sent."""
+        return self.sequence.stepwise or (self.topology.one_by_one and mode != "real_time")
 
     def app(self) -> App:
         app = App(self.name.replace("/", "-"))
@@ -95,11 +101,13 @@ class Case:
 TOPOLOGIES: list[Topology] = []
 
 
-def topology(*sequences: Sequence, final_only: bool = False) -> Callable[[Callable[[App], Any]], Callable[[App], Any]]:
+def topology(
+    *sequences: Sequence, final_only: bool = False, one_by_one: bool = False
+) -> Callable[[Callable[[App], Any]], Callable[[App], Any]]:
     """Register a function that builds a topology, to be run with each of these sequences."""
 
     def register(build: Callable[[App], Any]) -> Callable[[App], Any]:
-        TOPOLOGIES.append(Topology(build.__name__.replace("_", "-"), build, sequences, final_only))
+        TOPOLOGIES.append(Topology(build.__name__.replace("_", "-"), build, sequences, final_only, one_by_one))
         return build
 
     return register

@@ -76,12 +76,12 @@ def stream_as_table_filtered(app: App) -> None:
     source(app).to_table().filter(lambda i: i.n > 2).to_stream().to(OUT)
 
 
-@topology(*ROWS)
+@topology(*ROWS, one_by_one=True)
 def table_count_by_value(app: App) -> None:
     table(app).group_by(lambda key, i: fn.coalesce(i.name, "none")).count().to_stream().to(OUT)
 
 
-@topology(*ROWS)
+@topology(*ROWS, one_by_one=True)
 def table_sum_by_value(app: App) -> None:
     table(app).group_by(lambda key, i: KeyValue(fn.coalesce(i.name, "none"), Item(i.name, i.n))).aggregate(
         lambda: Total(0, 0),
@@ -90,33 +90,33 @@ def table_sum_by_value(app: App) -> None:
     ).to_stream().to(OUT)
 
 
-@topology(*ROWS)
+@topology(*ROWS, one_by_one=True)
 def table_summarized(app: App) -> None:
     table(app).group_by(lambda key, i: fn.coalesce(i.name, "none")).summarize(
         lambda i: {"rows": agg.count(), "total": agg.sum(i.n)}
     ).to_stream().to(OUT)
 
 
-@topology(*ROWS)
+@topology(*ROWS, one_by_one=True)
 def table_count_over_all(app: App) -> None:
     table(app).group_by(lambda key, i: "all").count().to_stream().to(OUT)
 
 
-@topology(IN_ORDER, CHANGES)
+@topology(IN_ORDER, CHANGES, one_by_one=True)
 def filtered_table_counted(app: App) -> None:
     table(app).filter(lambda i: i.n > 2).group_by(lambda key, i: fn.coalesce(i.name, "none")).count().to_stream().to(
         OUT
     )
 
 
-@topology(IN_ORDER, CHANGES)
+@topology(IN_ORDER, CHANGES, one_by_one=True)
 def count_of_counts(app: App) -> None:
     source(app).group_by_key().count().group_by(
         lambda key, n: fn.concat("n=", fn.cast(n, "STRING"))
     ).count().to_stream().to(OUT)
 
 
-@topology(IN_ORDER)
+@topology(IN_ORDER, one_by_one=True)
 def suppressed_for_some_time(app: App) -> None:
     source(app).group_by_key().count().suppress(seconds(5)).to_stream().to(OUT)
 
@@ -139,7 +139,7 @@ def table_table_outer(app: App) -> None:
     left.outer_join(right, joined).to_stream().to(OUT)
 
 
-@topology(LEFT_FIRST, DELETIONS)
+@topology(LEFT_FIRST, DELETIONS, one_by_one=True)
 def table_table_then_count(app: App) -> None:
     left, right = two_tables(app)
     left.join(right, joined).group_by(lambda key, i: "all").count().to_stream().to(OUT)
