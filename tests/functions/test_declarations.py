@@ -25,7 +25,7 @@ def calls(name: str, signature: Signature) -> Iterator[tuple[list[str], list[Dat
     if name == "map":
         patterns = patterns[:2] * 2
     for sample in SAMPLES:
-        bound = dict.fromkeys("TKVRSU", sample) | dict.fromkeys("NM", sample if sample != STRING else INTEGER)
+        bound = dict.fromkeys("TKCVRSU", sample) | dict.fromkeys("NM", sample if sample != STRING else INTEGER)
         yield [_argument(one, bound) for one in patterns], [_type(one, bound) for one in patterns]
 
 

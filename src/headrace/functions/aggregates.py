@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from headrace.functions.aggregate import AggregateFunction, Fold, aggregate
 
@@ -40,7 +41,7 @@ _AVERAGE = Fold(
 def _extreme(function: str) -> Fold:
     both = f"{function}({{s.best}}, {{o.best}})"
     return Fold(
-        {"best": "T"},
+        {"best": "C"},
         {"best": "NULL"},
         {"best": f"{function}({{s.best}}, {{0}})"},
         {"best": both},
@@ -49,7 +50,6 @@ def _extreme(function: str) -> Fold:
     )
 
 
-# An array of one holds the value, so that a NULL that was seen differs from none.
 _FIRST = Fold(
     {"held": "T"},
     {"held": "NULL"},
@@ -80,13 +80,15 @@ _WITHOUT_ONE = (
     "slice({s.items}, CAST(array_position({s.items}, {0}) + 1 AS INT), size({s.items}))))"
 )
 _LIST = Fold(
-    {"items": "ARRAY<T>"},
+    {"items": "ARRAY<C>"},
     {"items": "array()"},
     {"items": "array_append({s.items}, {0})"},
     {"items": "concat({s.items}, {o.items})"},
     "{s.items}",
     {"items": _WITHOUT_ONE},
 )
+# Maps cannot be compared, so none can be found to be taken out.
+_MAPS = replace(_LIST, state={"items": "ARRAY<T>"}, undo=None)
 _LIST_N = Fold(
     {"items": "ARRAY<T>"},
     {"items": "array()"},
@@ -95,7 +97,7 @@ _LIST_N = Fold(
     "{s.items}",
 )
 _SET = Fold(
-    {"items": "ARRAY<T>"},
+    {"items": "ARRAY<C>"},
     {"items": "array()"},
     {"items": "array_union({s.items}, array({0}))"},
     {"items": "array_union({s.items}, {o.items})"},
@@ -105,7 +107,7 @@ _SET = Fold(
 
 def _top(joined: str) -> Fold:
     return Fold(
-        {"best": "ARRAY<T>"},
+        {"best": "ARRAY<C>"},
         {"best": "array()"},
         {"best": f"slice(sort_array({joined.replace('{b}', 'array({0})')}, false), 1, greatest({{1}}, 0))"},
         {"best": f"slice(sort_array({joined.replace('{b}', '{o.best}')}, false), 1, greatest({{1}}, 0))"},
@@ -116,7 +118,7 @@ def _top(joined: str) -> Fold:
 def _counts(result: str) -> Fold:
     added = "map_zip_with({s.counts}, %s, (lambda_k, lambda_a, lambda_b) -> coalesce(lambda_a, 0L) %s coalesce(lambda_b, 0L))"
     return Fold(
-        {"counts": "MAP<T, BIGINT>"},
+        {"counts": "MAP<C, BIGINT>"},
         {"counts": "map()"},
         {"counts": added % ("map({0}, 1L)", "+")},
         {"counts": added % ("{o.counts}", "+")},
@@ -195,7 +197,7 @@ FUNCTIONS: tuple[AggregateFunction, ...] = (
         "count_distinct",
         "The number of different values; exact, so its state holds them all.",
         {
-            "T -> BIGINT": (None, _counts("CAST(size({s.counts}) AS BIGINT)")),
+            "C -> BIGINT": (None, _counts("CAST(size({s.counts}) AS BIGINT)")),
         },
     ),
     aggregate(
@@ -216,8 +218,8 @@ FUNCTIONS: tuple[AggregateFunction, ...] = (
             "DECIMAL -> DOUBLE": ("coalesce(avg(CAST({0} AS DOUBLE)), 0D)", _AVERAGE),
         },
     ),
-    aggregate("min", "The least value.", {"T -> T": ("min({0})", _extreme("least"))}),
-    aggregate("max", "The greatest value.", {"T -> T": ("max({0})", _extreme("greatest"))}),
+    aggregate("min", "The least value.", {"C -> C": ("min({0})", _extreme("least"))}),
+    aggregate("max", "The greatest value.", {"C -> C": ("max({0})", _extreme("greatest"))}),
     aggregate(
         "earliest_by_offset",
         "The first value, or the first so many.",
@@ -233,19 +235,19 @@ FUNCTIONS: tuple[AggregateFunction, ...] = (
     aggregate(
         "collect_list",
         "All values in their order, or the first so many.",
-        {"T -> ARRAY<T>": (None, _LIST), "T, INTEGER -> ARRAY<T>": (None, _LIST_N)},
+        {"C -> ARRAY<C>": (None, _LIST), "T -> ARRAY<T>": (None, _MAPS), "T, INTEGER -> ARRAY<T>": (None, _LIST_N)},
     ),
-    aggregate("collect_set", "Each value once, in the order of first occurrence.", {"T -> ARRAY<T>": (None, _SET)}),
-    aggregate("histogram", "How often each value occurred.", {"T -> MAP<T, BIGINT>": (None, _counts("{s.counts}"))}),
+    aggregate("collect_set", "Each value once, in the order of first occurrence.", {"C -> ARRAY<C>": (None, _SET)}),
+    aggregate("histogram", "How often each value occurred.", {"C -> MAP<C, BIGINT>": (None, _counts("{s.counts}"))}),
     aggregate(
         "top_k",
         "The so many greatest values, the greatest first.",
-        {"T, INTEGER -> ARRAY<T>": (None, _top("concat({s.best}, {b})"))},
+        {"C, INTEGER -> ARRAY<C>": (None, _top("concat({s.best}, {b})"))},
     ),
     aggregate(
         "top_k_distinct",
         "The so many greatest different values, the greatest first.",
-        {"T, INTEGER -> ARRAY<T>": (None, _top("array_union({s.best}, {b})"))},
+        {"C, INTEGER -> ARRAY<C>": (None, _top("array_union({s.best}, {b})"))},
     ),
     aggregate(
         "stddev",

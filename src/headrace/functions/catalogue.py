@@ -10,8 +10,9 @@ from headrace.functions.aggregate import AggregateFunction, FoldSql
 from headrace.functions.declaration import Function, Match
 from headrace.functions.signature import LambdaType, substitute
 from headrace.plan.catalogue import SignatureError
+from headrace.plan.expressions import Literal
 from headrace.plan.scope import one_of
-from headrace.plan.types import DataType
+from headrace.plan.types import STRING, DataType
 
 SUBJECTS: Mapping[str, tuple[Function, ...]] = {
     "Operators": operators.FUNCTIONS,
@@ -45,6 +46,19 @@ class Catalogue:
             if isinstance(wanted, LambdaType):
                 return wanted.parameters
         raise _refused(function, arguments)
+
+    def check_constants(self, name: str, arguments: Sequence[Literal | None]) -> None:
+        for position, check in self._scalar(name).constants.items():
+            literal = arguments[position] if position < len(arguments) else Literal(STRING, None)
+            if literal is None:
+                raise SignatureError(f"argument {position + 1} of {name} must be a constant, not computed from a row")
+            problem = None if literal.value is None else check(literal.value)
+            if problem is not None:
+                raise SignatureError(f"argument {position + 1} of {name}, {str(literal)[:80]}: {problem}")
+        together = self._scalar(name).together
+        problem = together([one.value if one else None for one in arguments]) if together else None
+        if problem is not None:
+            raise SignatureError(f"{name}: {problem}")
 
     def spark_sql(self, name: str, argument_sqls: Sequence[str], argument_types: Sequence[DataType]) -> str:
         """A call as SQL; the arguments are SQL already."""

@@ -58,7 +58,7 @@ FUNCTIONS = (
         "contains",
         "Whether an array holds an item, a map a key, or a text another text.",
         {
-            "ARRAY<T>, T -> BOOLEAN": "array_contains({0}, {1})",
+            "ARRAY<C>, C -> BOOLEAN": "array_contains({0}, {1})",
             "MAP<K, V>, K -> BOOLEAN": "map_contains_key({0}, {1})",
             "STRING, STRING -> BOOLEAN": "contains({0}, {1})",
         },
@@ -74,24 +74,24 @@ FUNCTIONS = (
     function(
         "array_remove",
         "The array without the items that equal the second argument.",
-        {"ARRAY<T>, T -> ARRAY<T>": "array_remove({0}, {1})"},
+        {"ARRAY<C>, C -> ARRAY<C>": "array_remove({0}, {1})"},
     ),
     function(
         "array_position",
         "Where an item first is, from 1; 0 when it is not there.",
-        {"ARRAY<T>, T -> INTEGER": "CAST(array_position({0}, {1}) AS INT)"},
+        {"ARRAY<C>, C -> INTEGER": "CAST(array_position({0}, {1}) AS INT)"},
     ),
     function(
         "array_distinct",
         "Each item once, in the order of first occurrence.",
-        {"ARRAY<T> -> ARRAY<T>": "array_distinct({0})"},
+        {"ARRAY<C> -> ARRAY<C>": "array_distinct({0})"},
     ),
-    function("array_sort", "In ascending order, NULLs last.", {"ARRAY<T> -> ARRAY<T>": "array_sort({0})"}),
+    function("array_sort", "In ascending order, NULLs last.", {"ARRAY<C> -> ARRAY<C>": "array_sort({0})"}),
     function(
-        "array_sort_descending", "In descending order, NULLs last.", {"ARRAY<T> -> ARRAY<T>": "sort_array({0}, false)"}
+        "array_sort_descending", "In descending order, NULLs last.", {"ARRAY<C> -> ARRAY<C>": "sort_array({0}, false)"}
     ),
-    function("array_max", "The greatest item.", {"ARRAY<T> -> T": "array_max({0})"}),
-    function("array_min", "The least item.", {"ARRAY<T> -> T": "array_min({0})"}),
+    function("array_max", "The greatest item.", {"ARRAY<C> -> C": "array_max({0})"}),
+    function("array_min", "The least item.", {"ARRAY<C> -> C": "array_min({0})"}),
     function(
         "array_sum",
         "The sum of the items that are not NULL.",
@@ -107,17 +107,17 @@ FUNCTIONS = (
         {"ARRAY<STRING>, STRING -> STRING": "array_join({0}, {1})"},
     ),
     function(
-        "array_union", "Each item of both arrays once.", {"ARRAY<T>, ARRAY<T> -> ARRAY<T>": "array_union({0}, {1})"}
+        "array_union", "Each item of both arrays once.", {"ARRAY<C>, ARRAY<C> -> ARRAY<C>": "array_union({0}, {1})"}
     ),
     function(
         "array_intersect",
         "Each item that is in both arrays, once.",
-        {"ARRAY<T>, ARRAY<T> -> ARRAY<T>": "array_intersect({0}, {1})"},
+        {"ARRAY<C>, ARRAY<C> -> ARRAY<C>": "array_intersect({0}, {1})"},
     ),
     function(
         "array_except",
         "Each item of the first array that is not in the second, once.",
-        {"ARRAY<T>, ARRAY<T> -> ARRAY<T>": "array_except({0}, {1})"},
+        {"ARRAY<C>, ARRAY<C> -> ARRAY<C>": "array_except({0}, {1})"},
     ),
     function("array_flatten", "The items of an array's arrays.", {"ARRAY<ARRAY<T>> -> ARRAY<T>": "flatten({0})"}),
     function(

@@ -10,7 +10,7 @@ FUNCTIONS = (
     ),
     function("coalesce", "The first argument that is not NULL.", {"T... -> T": "coalesce({*})"}),
     function("if_null", "The first argument, or the second when it is NULL.", {"T, T -> T": "coalesce({0}, {1})"}),
-    function("null_if", "NULL when both are equal, else the first.", {"T, T -> T": "nullif({0}, {1})"}),
-    function("greatest", "The greatest argument that is not NULL.", {"T, T... -> T": "greatest({*})"}),
-    function("least", "The least argument that is not NULL.", {"T, T... -> T": "least({*})"}),
+    function("null_if", "NULL when both are equal, else the first.", {"C, C -> C": "nullif({0}, {1})"}),
+    function("greatest", "The greatest argument that is not NULL.", {"C, C... -> C": "greatest({*})"}),
+    function("least", "The least argument that is not NULL.", {"C, C... -> C": "least({*})"}),
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from headrace.functions.signature import LambdaType, Signature, parse_signature, substitute
 from headrace.functions.sql_types import spark_type
@@ -17,6 +17,11 @@ from headrace.plan.types import DataType, Decimal
 
 Sql = str | Callable[[Sequence[str], Sequence[DataType]], str]
 ResultType = Callable[[Sequence[DataType]], DataType | None]
+
+# What is wrong with a constant, or None. Spark throws at a record for a pattern or a zone that it cannot read, so these are never taken from data.
+Constant = str | int | float | bool
+ConstantCheck = Callable[[Constant], str | None]
+ConstantsCheck = Callable[[Sequence[Constant | None]], str | None]
 
 _HOLE = re.compile(r"\{(\*|\d+|type)\}")
 
@@ -63,6 +68,8 @@ class Function:
     doc: str
     overloads: tuple[Overload, ...]
     subject: str = ""
+    constants: Mapping[int, ConstantCheck] = field(default_factory=dict)
+    together: ConstantsCheck | None = None
 
     def match(self, types: Sequence[DataType]) -> Match | None:
         """The overload for these argument types: an exact one before one that converts."""
@@ -74,9 +81,15 @@ class Function:
         return [f"{self.name}{overload.signature}" for overload in self.overloads]
 
 
-def function(name: str, doc: str, overloads: Mapping[str, Sql | Rule]) -> Function:
-    """Declares a function: its signatures' texts and their SQL."""
-    return Function(name, doc, declared(overloads))
+def function(
+    name: str,
+    doc: str,
+    overloads: Mapping[str, Sql | Rule],
+    constants: Mapping[int, ConstantCheck] | None = None,
+    together: ConstantsCheck | None = None,
+) -> Function:
+    """Declares a function: its signatures' texts and their SQL, and the arguments that must be constants."""
+    return Function(name, doc, declared(overloads), constants=constants or {}, together=together)
 
 
 def declared(overloads: Mapping[str, Sql | Rule]) -> tuple[Overload, ...]:

@@ -24,7 +24,8 @@ def _same(sql: str) -> Rule:
 def _rounded(arguments: Sequence[str], types: Sequence[DataType]) -> str:
     # Spark's round takes constant places only.
     if _CONSTANT.fullmatch(arguments[1]):
-        return f"round({arguments[0]}, {arguments[1]})"
+        places = max(min(int(arguments[1].strip("()")), 300), -300)
+        return f"round({arguments[0]}, {places})"
     power = f"power(10D, {arguments[1]})"
     return f"(round({arguments[0]} * {power}) / {power})"
 

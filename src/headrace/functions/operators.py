@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from headrace.functions.constants import like_pattern
 from headrace.functions.declaration import Rule, function
 from headrace.plan.conversions import as_decimal, bounded_decimal
 from headrace.plan.types import BIGINT, DOUBLE, INTEGER, DataType, Decimal
@@ -58,7 +59,7 @@ def _numbers(symbol: str, decimals: Callable[[Decimal, Decimal], Decimal]) -> Ru
 
 
 def _compared(symbol: str) -> dict[str, str]:
-    return {"T, T -> BOOLEAN": f"({{0}} {symbol} {{1}})"}
+    return {"C, C -> BOOLEAN": f"({{0}} {symbol} {{1}})"}
 
 
 def _joined(word: str) -> Callable[[Sequence[str], Sequence[DataType]], str]:
@@ -110,9 +111,9 @@ FUNCTIONS = (
     function(
         "is_distinct",
         "Whether both differ; NULL is a value like any other.",
-        {"T, T -> BOOLEAN": "(NOT ({0} <=> {1}))"},
+        {"C, C -> BOOLEAN": "(NOT ({0} <=> {1}))"},
     ),
-    function("is_not_distinct", "Whether both are equal or both NULL.", {"T, T -> BOOLEAN": "({0} <=> {1})"}),
+    function("is_not_distinct", "Whether both are equal or both NULL.", {"C, C -> BOOLEAN": "({0} <=> {1})"}),
     function("and", "Whether all are true.", {"BOOLEAN... -> BOOLEAN": _joined("AND")}),
     function("or", "Whether at least one is true.", {"BOOLEAN... -> BOOLEAN": _joined("OR")}),
     function("not", "The opposite; NULL stays NULL.", {"BOOLEAN -> BOOLEAN": "(NOT {0})"}),
@@ -122,18 +123,19 @@ FUNCTIONS = (
         "in",
         "Whether the first is among the others.",
         {
-            "T, T... -> BOOLEAN": lambda arguments, types: f"({arguments[0]} IN ({', '.join(arguments[1:])}))",
+            "C, C... -> BOOLEAN": lambda arguments, types: f"({arguments[0]} IN ({', '.join(arguments[1:])}))",
         },
     ),
     function(
         "between",
         "Whether the first lies between the others, both included.",
-        {"T, T, T -> BOOLEAN": "({0} BETWEEN {1} AND {2})"},
+        {"C, C, C -> BOOLEAN": "({0} BETWEEN {1} AND {2})"},
     ),
     function(
         "like",
         "Whether a text fits a pattern: `%` any characters, `_` one; `\\` before them takes them as they are.",
         {"STRING, STRING -> BOOLEAN": "({0} LIKE {1})"},
+        {1: like_pattern},
     ),
     function(
         "concat",

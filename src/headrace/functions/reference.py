@@ -9,10 +9,10 @@ from headrace.functions.catalogue import CATALOGUE
 _INTRODUCTION = """# Functions
 
 Expressions of pipelines call these by name; operators are functions too. A single capital letter stands for a type: arguments with the same letter
-get their common type, `N` and `M` are numbers; `X...` is one or more; `(T) => R` is a lambda. `DECIMAL` is any decimal, `ANY` any type.
+get their common type, `N` and `M` are numbers, `C` and `K` hold no map; `X...` is one or more; `(T) => R` is a lambda. `DECIMAL` is any decimal, `ANY` any type.
 
 Numbers widen by themselves (INTEGER to BIGINT to DECIMAL to DOUBLE). Unless a function says otherwise, a NULL argument gives NULL. Nothing that a record holds makes a
-function fail: what has no result is NULL. A TIMESTAMP lies in the years 1 to 9999.
+function fail: what has no result is NULL. Patterns and time zones are constants, checked before a pipeline starts. A TIMESTAMP lies in the years 1 to 9999.
 """
 
 _AGGREGATES = """## Aggregates
@@ -28,10 +28,10 @@ def page() -> str:
     parts = [_INTRODUCTION]
     subjects = dict.fromkeys(one.subject for one in CATALOGUE.scalars.values())
     for subject in subjects:
-        rows = ((one.signatures(), one.doc) for one in CATALOGUE.scalars.values() if one.subject == subject)
+        some = ((one.signatures(), one.doc) for one in CATALOGUE.scalars.values() if one.subject == subject)
         parts.append(
             f"## {subject}\n\n| function | meaning |\n|---|---|\n"
-            + "\n".join(_row(signatures, doc) for signatures, doc in rows)
+            + "\n".join(_row(signatures, doc) for signatures, doc in some)
             + "\n"
         )
     rows = [

@@ -1,6 +1,6 @@
 """Signatures of functions, written as text: `ARRAY<T>, (T) => R -> ARRAY<R>`.
 
-A single capital letter is a type variable: all its arguments get their common type. `N` and `M` are numbers, others anything. `X...` as the last parameter
+A single capital letter is a type variable: all its arguments get their common type. `N` and `M` are numbers, `C` and `K` hold no map, others anything. `X...` as the last parameter
 stands for one or more. `DECIMAL` without digits is any decimal, `ANY` any type, each argument its own. What does not match is a `SignatureError`.
 """
 
@@ -10,10 +10,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from headrace.plan.conversions import common_type, is_number, widens
+from headrace.plan.conversions import common_type, holds_map, is_number, widens
 from headrace.plan.types import PRIMITIVES, Array, DataType, Decimal, Field, Map, Struct
 
 NUMBERS = ("N", "M")
+COMPARABLE = ("C", "K")
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ def _unify(pattern: DataType, argument: DataType, bound: dict[str, DataType]) ->
 
 
 def _bind_variable(name: str, argument: DataType, bound: dict[str, DataType]) -> bool:
-    if name in NUMBERS and not is_number(argument):
+    if (name in NUMBERS and not is_number(argument)) or (name in COMPARABLE and holds_map(argument)):
         return False
     both = common_type(bound[name], argument) if name in bound else argument
     if both is None:

@@ -47,6 +47,8 @@ PythonSql = Callable[[ex.PythonCall, Sequence[str]], str]
 
 FIRST_MILLIS = -62135596800000
 LAST_MILLIS = 253402300799999
+FIRST_DAY = -719162
+LAST_DAY = 2932896
 _ISO = "yyyy-MM-dd'T'HH:mm:ss.SSS"
 
 
@@ -110,6 +112,11 @@ def cast_sql(sql: str, from_: DataType, to: DataType) -> str:
 def timestamp_sql(millis: str) -> str:
     """The moment of a BIGINT; NULL beyond the years 1 to 9999, because Spark throws an exception where microseconds overflow."""
     return f"CASE WHEN {millis} BETWEEN {FIRST_MILLIS}L AND {LAST_MILLIS}L THEN timestamp_millis({millis}) END"
+
+
+def date_sql(days: str) -> str:
+    """The day of a number of days; NULL beyond the years 1 to 9999, because Spark throws where it makes a moment of a later one."""
+    return f"CASE WHEN {days} BETWEEN {FIRST_DAY} AND {LAST_DAY} THEN date_from_unix_date(CAST({days} AS INT)) END"
 
 
 _MILLIS_OF_DAY = "CAST(pmod(unix_millis({0}), 86400000L) AS INT)"

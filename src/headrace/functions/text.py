@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+from headrace.functions.constants import (
+    group,
+    group_exists,
+    regular_expression,
+    replacement,
+    replacement_groups_exist,
+)
 from headrace.functions.declaration import function
+
+# What a function may make of a number in a record: a text that no record could carry helps nobody.
+MAX_TEXT = 1_000_000
 
 # A delimiter is text, not a pattern: \Q…\E, with an \E inside it written as \E\\E\Q.
 _LITERAL = r"concat('\\Q', replace({1}, '\\E', '\\E\\\\E\\Q'), '\\E')"
@@ -33,13 +43,13 @@ FUNCTIONS = (
     function("trim_end", "Without spaces at the end.", {"STRING -> STRING": "rtrim({0})"}),
     function(
         "pad_start",
-        "Filled at the beginning with a text up to a length, or cut to it.",
-        {"STRING, INTEGER, STRING -> STRING": "lpad({0}, {1}, {2})"},
+        f"Filled at the beginning with a text up to a length, or cut to it; NULL where that is more than {MAX_TEXT}.",
+        {"STRING, INTEGER, STRING -> STRING": f"CASE WHEN {{1}} <= {MAX_TEXT} THEN lpad({{0}}, {{1}}, {{2}}) END"},
     ),
     function(
         "pad_end",
-        "Filled at the end with a text up to a length, or cut to it.",
-        {"STRING, INTEGER, STRING -> STRING": "rpad({0}, {1}, {2})"},
+        f"Filled at the end with a text up to a length, or cut to it; NULL where that is more than {MAX_TEXT}.",
+        {"STRING, INTEGER, STRING -> STRING": f"CASE WHEN {{1}} <= {MAX_TEXT} THEN rpad({{0}}, {{1}}, {{2}}) END"},
     ),
     function(
         "replace",
@@ -51,7 +61,15 @@ FUNCTIONS = (
         "With each character of the second argument replaced by the one at the same place of the third.",
         {"STRING, STRING, STRING -> STRING": "translate({0}, {1}, {2})"},
     ),
-    function("repeat", "The text so many times.", {"STRING, INTEGER -> STRING": "repeat({0}, {1})"}),
+    function(
+        "repeat",
+        f"The text so many times; NULL where that is more than {MAX_TEXT} characters.",
+        {
+            "STRING, INTEGER -> STRING": (
+                f"CASE WHEN CAST(length({{0}}) AS BIGINT) * {{1}} <= {MAX_TEXT} THEN repeat({{0}}, {{1}}) END"
+            )
+        },
+    ),
     function(
         "reverse",
         "Backwards: a text or an array.",
@@ -87,6 +105,7 @@ FUNCTIONS = (
         "regexp_like",
         "Whether a part of a text fits a regular expression (Java's).",
         {"STRING, STRING -> BOOLEAN": "({0} RLIKE {1})"},
+        {1: regular_expression},
     ),
     function(
         "regexp_extract",
@@ -95,6 +114,8 @@ FUNCTIONS = (
             "STRING, STRING -> STRING": "regexp_extract({0}, {1}, 0)",
             "STRING, STRING, INTEGER -> STRING": "regexp_extract({0}, {1}, {2})",
         },
+        {1: regular_expression, 2: group},
+        together=group_exists,
     ),
     function(
         "regexp_extract_all",
@@ -103,16 +124,21 @@ FUNCTIONS = (
             "STRING, STRING -> ARRAY<STRING>": "regexp_extract_all({0}, {1}, 0)",
             "STRING, STRING, INTEGER -> ARRAY<STRING>": "regexp_extract_all({0}, {1}, {2})",
         },
+        {1: regular_expression, 2: group},
+        together=group_exists,
     ),
     function(
         "regexp_replace",
         "With every part that fits a regular expression replaced; `$1` is its first group.",
         {"STRING, STRING, STRING -> STRING": "regexp_replace({0}, {1}, {2})"},
+        {1: regular_expression, 2: replacement},
+        together=replacement_groups_exist,
     ),
     function(
         "regexp_split",
         "The parts between what fits a regular expression.",
         {"STRING, STRING -> ARRAY<STRING>": "split({0}, {1})"},
+        {1: regular_expression},
     ),
     function("encode_utf8", "A text's bytes in UTF-8.", {"STRING -> BYTES": "CAST({0} AS BINARY)"}),
     function(

@@ -5,8 +5,9 @@ Patterns are those of Java's DateTimeFormatter as Spark takes them. A text that 
 
 from __future__ import annotations
 
+from headrace.functions.constants import time_pattern, zone
 from headrace.functions.declaration import Function, function
-from headrace.functions.sql_text import timestamp_sql
+from headrace.functions.sql_text import date_sql, timestamp_sql
 
 
 def _part(name: str, doc: str, sql: str) -> Function:
@@ -32,7 +33,7 @@ FUNCTIONS = (
     function(
         "millis_of_timestamp", "Milliseconds from 1970 to the moment.", {"TIMESTAMP -> BIGINT": "unix_millis({0})"}
     ),
-    function("date_of_days", "The day so many days after 1970-01-01.", {"INTEGER -> DATE": "date_from_unix_date({0})"}),
+    function("date_of_days", "The day so many days after 1970-01-01.", {"INTEGER -> DATE": date_sql("{0}")}),
     function("days_of_date", "Days from 1970-01-01 to the day.", {"DATE -> INTEGER": "unix_date({0})"}),
     function(
         "format_timestamp",
@@ -41,6 +42,7 @@ FUNCTIONS = (
             "TIMESTAMP, STRING -> STRING": "date_format({0}, {1})",
             "TIMESTAMP, STRING, STRING -> STRING": "date_format(from_utc_timestamp({0}, {2}), {1})",
         },
+        {1: time_pattern, 2: zone},
     ),
     function(
         "parse_timestamp",
@@ -49,12 +51,19 @@ FUNCTIONS = (
             "STRING, STRING -> TIMESTAMP": "try_to_timestamp({0}, {1})",
             "STRING, STRING, STRING -> TIMESTAMP": "to_utc_timestamp(try_to_timestamp({0}, {1}), {2})",
         },
+        {1: time_pattern, 2: zone},
     ),
-    function("format_date", "A day as text, by a pattern.", {"DATE, STRING -> STRING": "date_format({0}, {1})"}),
+    function(
+        "format_date",
+        "A day as text, by a pattern.",
+        {"DATE, STRING -> STRING": "date_format({0}, {1})"},
+        {1: time_pattern},
+    ),
     function(
         "parse_date",
         "The day a text names, by a pattern; NULL when it does not fit.",
         {"STRING, STRING -> DATE": "CAST(try_to_timestamp({0}, {1}) AS DATE)"},
+        {1: time_pattern},
     ),
     function(
         "date_trunc",
@@ -70,11 +79,15 @@ FUNCTIONS = (
             ),
         },
     ),
-    function("add_days", "A day and so many days later.", {"DATE, INTEGER -> DATE": "date_add({0}, {1})"}),
+    function(
+        "add_days",
+        "A day and so many days later.",
+        {"DATE, INTEGER -> DATE": date_sql("(CAST(unix_date({0}) AS BIGINT) + {1})")},
+    ),
     function(
         "add_months",
         "A day and so many months later; the month's last day at most.",
-        {"DATE, INTEGER -> DATE": "add_months({0}, {1})"},
+        {"DATE, INTEGER -> DATE": "CASE WHEN {1} BETWEEN -120000 AND 120000 THEN add_months({0}, {1}) END"},
     ),
     function("days_between", "Days from the second day to the first.", {"DATE, DATE -> INTEGER": "datediff({0}, {1})"}),
     _part("year", "The year.", "year({0})"),
@@ -90,5 +103,6 @@ FUNCTIONS = (
         "in_zone",
         "The moment whose UTC text is what the clocks of a zone show at this one.",
         {"TIMESTAMP, STRING -> TIMESTAMP": "from_utc_timestamp({0}, {1})"},
+        {1: zone},
     ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from headrace.plan.expressions import Literal
 from headrace.plan.serdes import Serde
 from headrace.plan.types import DataType
 
@@ -22,6 +23,10 @@ class Functions(Protocol):
 
     def lambda_parameters(self, name: str, position: int, arguments: Sequence[DataType | None]) -> tuple[DataType, ...]:
         """The types of the parameters of the lambda at `position`; `arguments` has None for arguments not typed yet."""
+        ...
+
+    def check_constants(self, name: str, arguments: Sequence[Literal | None]) -> None:
+        """`SignatureError` when an argument that must be a constant is none (None) or one that the function cannot use."""
         ...
 
     def aggregate_type(self, name: str, arguments: Sequence[DataType]) -> DataType:

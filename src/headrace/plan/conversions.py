@@ -120,3 +120,15 @@ def _plain(from_: DataType, to: DataType) -> bool:
     """Inside a collection only what needs no rule of its own is converted."""
     times = (TIME, TIMESTAMP)
     return castable(from_, to) and (from_ == to or (from_ not in times and to not in times))
+
+
+def holds_map(type_: DataType) -> bool:
+    """Whether a map is in the type: such values cannot be compared, sorted or be keys."""
+    match type_:
+        case Map():
+            return True
+        case Array(item):
+            return holds_map(item)
+        case Struct(fields):
+            return any(holds_map(one.type) for one in fields)
+    return False

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from headrace.plan.catalogue import Formats, Functions
-from headrace.plan.conversions import widens
+from headrace.plan.conversions import holds_map, widens
 from headrace.plan.expressions import Expression, Named, PythonCall, Side, walk
 from headrace.plan.plan import PlanError
 from headrace.plan.scope import NO_COLUMNS, ExpressionError, RowScope, Scope, expression_type
@@ -186,14 +186,3 @@ def each_struct(type_: DataType, visit: Callable[[Struct], None]) -> None:
         case Map(key, value):
             each_struct(key, visit)
             each_struct(value, visit)
-
-
-def holds_map(type_: DataType) -> bool:
-    match type_:
-        case Map():
-            return True
-        case Array(item):
-            return holds_map(item)
-        case Struct(fields):
-            return any(holds_map(one.type) for one in fields)
-    return False

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from headrace.plan import steps as s
+from headrace.plan.conversions import holds_map
 from headrace.plan.plan import NAME
-from headrace.plan.relation import Context, Relation, RelationKind, holds_map
+from headrace.plan.relation import Context, Relation, RelationKind
 from headrace.plan.types import Array, Field, Struct
 
 STREAM, TABLE = RelationKind.STREAM, RelationKind.TABLE

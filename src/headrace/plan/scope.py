@@ -198,7 +198,11 @@ def _literal_type(literal: ex.Literal) -> DataType:
 def _call_type(call: ex.Call, scope: Scope) -> DataType:
     arguments = argument_types(call, scope)
     try:
-        return scope.functions.result_type(call.function, arguments)
+        result = scope.functions.result_type(call.function, arguments)
+        scope.functions.check_constants(
+            call.function, [one if isinstance(one, ex.Literal) else None for one in call.arguments]
+        )
+        return result
     except SignatureError as error:
         raise ExpressionError(str(error)) from None
 
