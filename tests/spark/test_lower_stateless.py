@@ -14,7 +14,7 @@ from headrace.plan.plan import PlanError
 from headrace.plan.processing import Context, Processor
 from headrace.plan.serdes import Serde
 from headrace.plan.types import BIGINT, STRING, Array, struct
-from tests.spark.pipelines import Lab, call, json_serde, number
+from tests.spark.pipelines import KEY, VALUE, Lab, call, json_serde, left, number, right
 
 
 def row(amount: int | None, name: str = "x") -> dict[str, Any]:
@@ -167,3 +167,25 @@ def test_a_processor_has_state_and_timers_and_its_exceptions_are_data(lab: Lab) 
     found = [(key, value["total"], time) for key, value, time in lab.rows()]
     assert found[:2] == [("a", 1, 1000), ("a", 3, 1002)]
     assert ("b", 5, 5000) in found and ("a", -3, 2000) in found
+
+
+@pytest.mark.parametrize("mode", ["real_time", "micro_batch"])
+def test_a_global_table_is_looked_up_by_any_expression(lab: Lab, mode: str) -> None:
+    lab.create("in", "people")
+    people = s.GlobalTableSource("people", lab.topic("people"), KEY, VALUE, store="people")
+    columns = (Named("who", right("name")), Named("amount", left("amount")), Named("id", right("id")))
+    steps = (
+        lab.source("in"),
+        people,
+        s.GlobalTableJoin("j", "in", "people", s.JoinKind.LEFT, call("lower", Column("name")), columns),
+        lab.sink("j", json_serde(who=STRING, amount=BIGINT, id=STRING)),
+    )
+    lab.send("people", ("ann", row(0, "Ann")), ("bob", row(0, "Bob")), ("bob", None))
+    with lab.run(*steps, mode=mode) as running:
+        lab.send("in", ("1", row(1, "ANN")), ("2", row(2, "BOB")), ("3", None))
+        running.await_processed()
+    assert [(key, value) for key, value, _ in lab.rows()] == [
+        ("1", {"who": "Ann", "amount": 1, "id": "ann"}),
+        ("2", {"who": None, "amount": 2, "id": None}),
+    ]
+    assert [key for key, _, _ in lab.rows("people-changelog")] == ["ann", "bob", "bob"]

@@ -27,6 +27,7 @@ class DecodeSql:
     """Bytes to a row, in two steps: `parse` is made a column first, then `{parsed}` in the others stands for it.
 
     `row` is the serde's STRUCT, NULL for NULL bytes. `error` is NULL when all is well, else the reason. The bounds (BIGINT) are of windowed keys only.
+    `fields`: the columns of `row` one by one, where they can be had without it; they count only where the bytes are not NULL.
     """
 
     parse: str
@@ -34,6 +35,7 @@ class DecodeSql:
     error: str | None
     window_start: str | None = None
     window_end: str | None = None
+    fields: Mapping[str, str] | None = None
 
 
 class Format(ABC):
@@ -139,4 +141,4 @@ def _windowed_decode_sql(format_: Format, bytes_sql: str, serde: Serde) -> Decod
     else:
         end = f"headrace_bigint_before_end({bytes_sql}, 8)"
     error = short if inner.error is None else f"coalesce({short}, {inner.error})"
-    return DecodeSql(inner.parse, inner.row, error, start, end)
+    return DecodeSql(inner.parse, inner.row, error, start, end, inner.fields)

@@ -71,7 +71,7 @@ class JsonFormat(Format):
             fields = {one.name: _converted("get({parsed}.v, 0)", one.type)}
         pairs = ", ".join(f"{string_sql(name)}, {sql}" for name, sql in fields.items())
         row = f"CASE WHEN {bytes_sql} IS NOT NULL THEN named_struct({pairs}) END"
-        return DecodeSql(parse, row, _error(bytes_sql, serde))
+        return DecodeSql(parse, row, _error(bytes_sql, serde), fields=fields)
 
     def _encode_sql(self, struct_sql: str, serde: Serde) -> str:
         fields = {one.name: _counted(f"{struct_sql}.{quote(one.name)}", one.type) for one in serde.columns}

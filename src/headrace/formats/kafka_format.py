@@ -39,7 +39,9 @@ class KafkaFormat(Format):
     def _decode_sql(self, bytes_sql: str, serde: Serde) -> DecodeSql:
         (column,) = serde.columns.fields
         row = f"CASE WHEN {bytes_sql} IS NOT NULL THEN named_struct({string_sql(column.name)}, {{parsed}}) END"
-        return DecodeSql(_value_sql(bytes_sql, column), row, _error_sql(bytes_sql, column))
+        return DecodeSql(
+            _value_sql(bytes_sql, column), row, _error_sql(bytes_sql, column), fields={column.name: "{parsed}"}
+        )
 
     def _encode_sql(self, struct_sql: str, serde: Serde) -> str:
         (column,) = serde.columns.fields

@@ -352,7 +352,7 @@ class _Cut:
             if isinstance(step, s.Sink):
                 yield Output(OutputKind.SINK, step.input, step.topic, step.id)
             store = getattr(step, "store", None)
-            if store is not None and not isinstance(step, s.GlobalTableSource):
+            if store is not None:
                 topic = changelog_topic(self.plan.name, store)
                 yield Output(OutputKind.CHANGELOG, step.id, topic, step.id)
             if isinstance(step, s.Repartition):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from headrace.functions import CATALOGUE
 from headrace.functions.sql_text import expression_sql, quote
 from headrace.plan import expressions as ex
 from headrace.plan import steps as s
@@ -25,6 +24,7 @@ from headrace.spark.lower.ports import (
     port_lanes,
 )
 from headrace.spark.lower.stage import StageRows
+from headrace.spark.lower.texts import join_scope
 from headrace.spark.stateful.joins import (
     StreamStreamJoinSpec,
     StreamTableJoinSpec,
@@ -66,10 +66,6 @@ def _joined(stage: StageRows, step: KeyedJoin, flow: DataFrame, columns: str, ol
         return table_table_join(flow, TableTableJoinSpec(*names, kind, columns, old))
     spec = StreamStreamJoinSpec(*names, kind, columns, step.before_ms, step.after_ms, step.grace_ms)
     return stream_stream_join(flow, spec)
-
-
-def join_scope(left: Relation, right: Relation) -> Scope:
-    return Scope({ex.Side.LEFT: left.row(), ex.Side.RIGHT: right.row()}, CATALOGUE)
 
 
 def used_columns(columns: Iterable[ex.Named], left: Relation, right: Relation) -> tuple[Struct, Struct]:

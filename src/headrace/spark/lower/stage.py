@@ -18,6 +18,7 @@ from headrace.spark import sources
 from headrace.spark.lower import channels
 from headrace.spark.lower.ends import End, sink_columns, sink_end, store_end
 from headrace.spark.lower.flow import BadRecords, Lane, Trunk, applied
+from headrace.spark.lower.global_tables import registered
 from headrace.spark.lower.heads import source_lanes, topic_trunk
 from headrace.spark.lower.stateless import Stateless
 from headrace.spark.lower.texts import PythonNames
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+Source = s.StreamSource | s.TableSource | s.GlobalTableSource
 EXCHANGE_PORTS = ("subscription", "response")
 
 
@@ -49,6 +51,7 @@ class StageRows:
     bases: dict[Trunk, DataFrame] = field(default_factory=dict)
     # Append is for Spark's own aggregates that hold their windows back; everything else updates.
     output_mode: str = "update"
+    _global_functions: dict[str, str] = field(default_factory=dict)
 
     def rows(self) -> DataFrame:
         """What the stage writes."""
@@ -73,10 +76,10 @@ class StageRows:
     # Heads
 
     def _heads(self) -> None:
-        by_topic: dict[str, list[s.StreamSource | s.TableSource]] = {}
+        by_topic: dict[str, list[Source]] = {}
         for name in self.stage.sources:
             step = self.plan.step(name)
-            assert isinstance(step, s.StreamSource | s.TableSource)
+            assert isinstance(step, Source)
             by_topic.setdefault(step.topic, []).append(step)
         for topic, steps in by_topic.items():
             trunk = topic_trunk(topic, [step.id for step in steps])
@@ -89,7 +92,7 @@ class StageRows:
                 self.bases[trunk] = self.read_topic(channel.topic)
                 self.flows[channel.step] = [channels.flow_lane(trunk, self.relations[channel.flow])]
 
-    def _read(self, topic: str, steps: Sequence[s.StreamSource | s.TableSource]) -> DataFrame:
+    def _read(self, topic: str, steps: Sequence[Source]) -> DataFrame:
         resets = [step.offset_reset for step in steps if isinstance(step, s.StreamSource)]
         # A table is nothing without its beginning, so it decides where two steps read one topic.
         latest = len(resets) == len(steps) and all(reset is s.OffsetReset.LATEST for reset in resets)
@@ -139,12 +142,19 @@ class StageRows:
     # Steps
 
     def _steps(self, names: Iterable[str]) -> None:
-        stateless = Stateless(self.relations, self.python, self._rules)
+        stateless = Stateless(self.relations, self.python, self._rules, self._global_function)
         for name in names:
             step = self.plan.step(name)
             inputs = (step.left,) if isinstance(step, s.GlobalTableJoin) else s.inputs(step)
             lanes = [lane for flow in inputs for lane in self.lanes(flow)]
             self.flows |= stateless.lower(step, lanes)
+
+    def _global_function(self, name: str) -> str:
+        if name not in self._global_functions:
+            step = self.plan.step(name)
+            assert isinstance(step, s.GlobalTableSource)
+            self._global_functions[name] = registered(self.spark, step, self.settings)
+        return self._global_functions[name]
 
     def _rules(self, step_id: str, trunk: Trunk) -> bool:
         """Whether nothing of the trunk leaves the stage, or its part before the operator, but through this step."""

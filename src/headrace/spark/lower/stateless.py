@@ -15,6 +15,7 @@ from headrace.plan.plan import PlanError
 from headrace.plan.relations import Relation, RelationKind
 from headrace.plan.types import Array, Field, Struct
 from headrace.spark.lower.flow import Lane, RowSql, Trunk, any_of, row_of, without_failures
+from headrace.spark.lower.global_tables import lowered_global_join
 from headrace.spark.lower.texts import NO_ITEM, PythonNames, Texts
 
 
@@ -26,6 +27,8 @@ class Stateless:
     python: PythonNames
     # True where every row of the trunk that leaves the stage passes the step: then a filter may drop rows, not only mark them.
     rules: Callable[[str, Trunk], bool] = lambda _step, _trunk: False
+    # The SQL function of a global table.
+    global_function: Callable[[str], str] = lambda step: f"global_table_{step}"
 
     def lower(self, step: s.Step, lanes: Sequence[Lane]) -> dict[str, list[Lane]]:
         """The lanes of a step by flow: its own id, and one for each branch."""
@@ -134,6 +137,10 @@ class Stateless:
         old_key = self._new_key(step.key, lane, texts, value=lane.old)
         return replace(lane, key=key, old_key=old_key, window=None)
 
+    def _global_join(self, step: s.GlobalTableJoin, lane: Lane) -> Lane:
+        left, right = self.relations[step.left], self.relations[step.right]
+        return lowered_global_join(step, lane, left, right, self.global_function(step.right), self.python)
+
     def _same(self, _step: s.Step, lane: Lane) -> Lane:
         return lane
 
@@ -163,5 +170,6 @@ _RULES: Mapping[type[s.Step], Callable[[Stateless, Any, Lane], Lane]] = {
     s.ToStream: Stateless._to_stream,
     s.ToTable: Stateless._to_table,
     s.GroupBy: Stateless._group_by,
+    s.GlobalTableJoin: Stateless._global_join,
     s.Suppress: Stateless._same,
 }

@@ -79,6 +79,11 @@ class Texts:
         return resolve
 
 
+def join_scope(left: Relation, right: Relation) -> Scope:
+    """What the columns of a join's result are written over."""
+    return Scope({ex.Side.LEFT: left.row(), ex.Side.RIGHT: right.row()}, CATALOGUE)
+
+
 def meta_sql(name: ex.Meta, lane: Lane) -> str:
     """What a record has beside key and value. Behind an operator a row has no place in a topic any more."""
     if name is ex.Meta.ROWTIME:
