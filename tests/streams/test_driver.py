@@ -73,7 +73,7 @@ def test_python_functions_run_and_bad_records_leave_as_data(spark: Any, headrace
 
 def test_nothing_is_left_behind(spark: Any) -> None:
     before = set(threading.enumerate())
-    with StreamsDriver(large(App("leftovers")), spark=spark) as driver:
+    with StreamsDriver(large(App("leftovers"))) as driver:  # finds the session that is there
         driver.pipe("payments", "a", Payment("one", 250.0), 1_000)
         assert len(driver.read("large")) == 1
     assert not [

@@ -252,8 +252,13 @@ class StreamsDriver:
     def _session(self) -> SparkSession:
         if self._spark is not None:
             return self._spark
+        from headrace.spark.session import java_process
         from headrace.testing.spark import spark_session
 
+        if java_process() is not None:
+            from pyspark.sql import SparkSession
+
+            return SparkSession.builder.getOrCreate()  # there is one in a process, and it is not ours to stop
         return self._cleanup.enter_context(spark_session())
 
     def _create_topics(self) -> None:
