@@ -236,6 +236,23 @@ def test_a_session_that_grows_deletes_the_one_it_was(spark: SparkSession) -> Non
     ]
 
 
+def test_sessions_of_a_batch_tell_what_was_before_it(spark: SparkSession) -> None:
+    """What came and went within a batch is not told; a value that goes is told with what it was when last told."""
+    one = spec(window=Session(10), emit=Leaves.LAST_OF_BATCH, old=True)
+    batches = [
+        [rec("a", 1, 5), rec("a", 2, 9)],
+        [rec("a", 4, 12), rec("a", 8, 12), rec("b", 1, 30)],
+        [rec("b", 2, 30), rec("b", 4, 30)],
+    ]
+    assert run(spark, lambda flow: fold(flow, one), batches) == [
+        Out("a", (3, 2), 9, 5, 9),
+        Out("a", None, 9, 5, 9, old=(3, 2)),
+        Out("a", (15, 4), 12, 5, 12),
+        Out("b", (1, 1), 30, 30, 30),
+        Out("b", (7, 3), 30, 30, 30, old=(1, 1)),
+    ]
+
+
 def test_sessions_close_and_late_records_are_counted(spark: SparkSession) -> None:
     window = Session(10, grace_ms=5)
     batches = [[rec("a", 1, 100)], [rec("b", 2, 115)], [rec("a", 4, 90)], [rec("b", 8, 116)], [rec("a", 16, 90)]]

@@ -85,6 +85,16 @@ def test_panes_are_corrected_by_records_out_of_order(
     assert found.items() <= windows_of(records, 30, texts, until=dict.fromkeys(["k0", "k1", "k2"], 10**6)).items()
 
 
+def test_a_corrected_window_tells_what_it_was(spark: SparkSession) -> None:
+    one = spec(window=Hopping(20, 10, incremental=True), old=True)
+    out = run(spark, lambda flow: fold(flow, one), [[rec("a", 1, 5), rec("a", 2, 35)], [rec("a", 4, 12)]])
+    assert out == [
+        Out("a", (1, 1), 5, 0, 20),
+        Out("a", (5, 2), 12, 0, 20, old=(1, 1)),
+        Out("a", (4, 1), 12, 10, 30),
+    ]
+
+
 def test_silent_keys_leave_with_the_watermark_and_their_state_goes(spark: SparkSession) -> None:
     window = Hopping(20, 10, grace_ms=0, incremental=True)
     batches = [

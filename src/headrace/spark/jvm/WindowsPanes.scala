@@ -97,6 +97,7 @@ final class PaneFold(layout: FlowLayout, settings: ProcessorSettings, fold: Fold
 
   private def add(key: InternalRow, start: Long, ts: Long, row: InternalRow, out: Outputs): Unit = {
     val before = panes.get(start)
+    val old = if (emission.sendOld) toCorrect(start).map(end => end -> fold.result(key, windowState(key, end))).toMap else Map.empty[Long, InternalRow]
     val state = fold.add(key, if (before == null) null else before.state, layout.left(row))
     if (state == null) panes.remove(start) else panes.put(start, new Accumulator(state, if (before == null) ts else Math.max(ts, before.ts)))
     if (start < at.open) {
@@ -106,24 +107,30 @@ final class PaneFold(layout: FlowLayout, settings: ProcessorSettings, fold: Fold
           running.correct(key, start, before == null, layout.left(row))
           at.ts = Math.max(at.ts, ts)
         }
-        correct(key, start, out)
+        correct(key, start, old, out)
       }
       at.changed = true
     }
   }
 
-  /** Sends the windows again that hold this pane and have left, as far as they are not closed. */
-  private def correct(key: InternalRow, start: Long, out: Outputs): Unit = {
-    var end = start + pane
-    while (end <= Math.min(start + size, at.open)) {
-      if (isWindowEnd(end) && end + grace > watermark) {
-        val held = panes.range(end - size, end - pane)
-        var state: InternalRow = null
-        held.forEach(entry => state = fold.merge(key, state, entry.getValue.state))
-        if (state != null) emit(key, end, state, held.get(held.size - 1).getValue.ts, out)
-      }
-      end += pane
-    }
+  /** The ends of the windows that hold this pane and have left, as far as they are not closed. */
+  private def toCorrect(start: Long): Iterator[Long] =
+    Iterator.iterate(start + pane)(_ + pane).takeWhile(_ <= Math.min(start + size, at.open)).filter(end => isWindowEnd(end) && end + grace > watermark)
+
+  private def correct(key: InternalRow, start: Long, old: Map[Long, InternalRow], out: Outputs): Unit = toCorrect(start).foreach { end =>
+    val state = windowState(key, end)
+    if (state != null) emit(key, end, state, newestTime(end), old.getOrElse(end, null), out)
+  }
+
+  private def newestTime(end: Long): Long = {
+    val held = panes.range(end - size, end - pane)
+    held.get(held.size - 1).getValue.ts
+  }
+
+  private def windowState(key: InternalRow, end: Long): InternalRow = {
+    var state: InternalRow = null
+    panes.range(end - size, end - pane).forEach(entry => state = fold.merge(key, state, entry.getValue.state))
+    state
   }
 
   /** Nothing of this key has left from here on: begin again at the earlier pane. */
@@ -140,7 +147,7 @@ final class PaneFold(layout: FlowLayout, settings: ProcessorSettings, fold: Fold
     if (ended != null) at.ts = ended.ts
     if (isWindowEnd(end)) {
       val state = fold.merge(key, running.value(key, at.open - size + pane), if (ended == null) null else ended.state)
-      if (state != null) emit(key, end, state, at.ts, out)
+      if (state != null) emit(key, end, state, at.ts, null, out)
     }
     running.move(key, ended, end - size, end)
     at.open = if (at.filled > 0) end else nextFilled(end, target)
@@ -156,8 +163,8 @@ final class PaneFold(layout: FlowLayout, settings: ProcessorSettings, fold: Fold
       if (later == null) target else Math.min(later, target)
     }
 
-  private def emit(key: InternalRow, end: Long, state: InternalRow, ts: Long, out: Outputs): Unit =
-    out.emit(key, fold.result(key, state), null, ts, end - size, end)
+  private def emit(key: InternalRow, end: Long, state: InternalRow, ts: Long, old: InternalRow, out: Outputs): Unit =
+    out.emit(key, fold.result(key, state), old, ts, end - size, end)
 
   private def sweep(): Unit = {
     panes.all().forEach { (start, _) =>

@@ -49,10 +49,11 @@ final class SessionFold(layout: FlowLayout, settings: ProcessorSettings, fold: F
     else {
       var state = if (joined.isEmpty || fold.firstIsInitial) null else fold.initial(key)
       joined.forEach(session => state = fold.merge(key, state, stateOf(session)))
-      val isSame = start == ts && end == ts
+      // A session of one moment that stays one is not deleted first.
+      val same = if (start == ts && end == ts && !joined.isEmpty) joined.get(0) else null
       joined.forEach { session =>
         current.remove(session)
-        if (!isSame) change(key, session, null, out)
+        if (same == null) change(key, session, null, session, out)
       }
       val session = new Session(start, end)
       session.state = fold.add(key, state, layout.left(row))
@@ -60,13 +61,15 @@ final class SessionFold(layout: FlowLayout, settings: ProcessorSettings, fold: F
         current.add(session)
         if (emission.isFinal) timer.bring(closesAt(end)) else timer.ensure(closesAt(end))
       }
-      change(key, session, session.state, out)
+      change(key, session, session.state, same, out)
     }
   }
 
   override protected def endKey(key: InternalRow, out: Outputs): Unit = {
     if (!pending.isEmpty) {
-      pending.forEach((_, change) => out.emit(key, fold.result(key, change.state), change.old, change.end, change.start, change.end))
+      // What came and went within the batch was never told to anyone.
+      pending.forEach((bounds, change) =>
+        if (change.state != null || change.existed) out.emit(key, fold.result(key, change.state), change.old, bounds._2, bounds._1, bounds._2))
       pending.clear()
     }
     write()
@@ -84,10 +87,16 @@ final class SessionFold(layout: FlowLayout, settings: ProcessorSettings, fold: F
     timer.next(if (current.isEmpty) None else Some(closesAt(current.firstEnd)))
   }
 
-  private def change(key: InternalRow, session: Session, state: InternalRow, out: Outputs): Unit = {
-    val old = if (emission.sendOld && state == null) fold.result(key, stateOf(session)) else null
+  /** `before` is what had these bounds until now; null: nothing. */
+  private def change(key: InternalRow, session: Session, state: InternalRow, before: Session, out: Outputs): Unit = if (!emission.isFinal) {
+    def old = if (emission.sendOld && before != null) fold.result(key, stateOf(before)) else null
     if (emission.isEveryUpdate) out.emit(key, fold.result(key, state), old, session.end, session.start, session.end)
-    else if (emission.isLastOfBatch) pending.put((session.start, session.end), new Change(session.start, session.end, state, old))
+    else {
+      val first = pending.get((session.start, session.end))
+      val change = if (first == null) new Change(before != null, old) else first
+      change.state = state
+      pending.put((session.start, session.end), change)
+    }
   }
 
   private def stateOf(session: Session): InternalRow = {
@@ -102,7 +111,10 @@ final class SessionFold(layout: FlowLayout, settings: ProcessorSettings, fold: F
     current.written()
   }
 
-  private final class Change(val start: Long, val end: Long, val state: InternalRow, val old: InternalRow)
+  /** What a batch has made of certain bounds: whether they `existed` before it, with the value `old`. */
+  private final class Change(val existed: Boolean, val old: InternalRow) {
+    var state: InternalRow = _
+  }
 }
 
 final class Session(val start: Long, val end: Long) {

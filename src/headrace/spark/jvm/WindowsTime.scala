@@ -49,7 +49,7 @@ abstract class WindowFold(layout: FlowLayout, settings: ProcessorSettings, val f
       else if (isFirst) timer.ensure(closesAt(start) + slack)
     }
     if (emission.isEveryUpdate) emit(key, start, if (after == null) new Accumulator(null, ts) else after, old, out)
-    else if (emission.isLastOfBatch) changed.putIfAbsent(start, old)
+    else if (emission.isLastOfBatch && !changed.containsKey(start)) changed.put(start, old)
   }
 
   override protected def onTimer(key: InternalRow, expiryMs: Long, out: Outputs): Unit = {
