@@ -1,4 +1,4 @@
-"""The reference page of the Streams API, made from signatures, docstrings and the catalogue of functions. `headrace.cli.reference` writes it."""
+"""The reference page of the Streams API, made from signatures and docstrings. `headrace.cli.reference` writes it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from headrace.plan import processing
-from headrace.streams import catalogue, fn, python_functions, windows
+from headrace.streams import fn, python_functions, windows
 from headrace.streams.app import App
 from headrace.streams.branches import Branches
 from headrace.streams.cogrouped import CogroupedKStream
@@ -86,12 +86,8 @@ def _parts() -> Iterator[str]:
     for title, kind in COLUMNS:
         methods = ", ".join(f"`{name}{_signature(member)}`" for name, member in _members(kind))
         yield f"- {title}: {methods}"
-    yield "\n## Functions (`fn`)\n"
-    yield from _functions()
-    yield "## Aggregate functions (`agg`)\n"
-    yield "| function | what it is |\n|---|---|"
-    for name, function in catalogue.functions().aggregates.items():
-        yield f"| `{name}` | {_cell(function.doc)} |"
+    yield "\n## Functions (`fn`, `agg`)\n"
+    yield "`fn.<name>` is every scalar function, `agg.<name>` every aggregate of the [list of functions](functions.md). Names that are words of Python end in an underscore: `fn.if_`, `fn.in_`.\n"
 
 
 def _class(cls: type) -> Iterator[str]:
@@ -163,22 +159,3 @@ def _doc(thing: Any) -> str:
         f"```python\n{inspect.cleandoc(one)}\n```" if one.startswith("    ") else " ".join(one.split())
         for one in paragraphs
     )
-
-
-def _functions() -> Iterator[str]:
-    scalars = catalogue.functions().scalars
-    for subject in dict.fromkeys(one.subject for one in scalars.values()):
-        yield f"### {subject}\n"
-        yield "| function | what it is |\n|---|---|"
-        for name, function in scalars.items():
-            if function.subject == subject:
-                yield f"| `{_python_name(name)}` | {_cell(function.doc)} |"
-        yield ""
-
-
-def _python_name(name: str) -> str:
-    return f"{name}_" if name in ("and", "or", "not", "in", "if") else name
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
