@@ -104,7 +104,10 @@ final class GlobalTable private[headrace] (spec: GlobalTableSpec) extends Loggin
 
   private def failed(): Throwable = {
     tables.remove(spec.id, this)
-    KafkaTrouble.explain(failure, s"global table ${spec.topic}")
+    failure match {
+      case tooLarge: IllegalStateException => new IllegalStateException(s"global table ${spec.topic}: ${tooLarge.getMessage}", tooLarge)
+      case other => KafkaTrouble.explain(other, s"global table ${spec.topic}")
+    }
   }
 
   private def follow(): Unit =

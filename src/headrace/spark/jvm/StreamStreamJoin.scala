@@ -33,16 +33,19 @@ final case class JoinWindow(beforeMs: Long, afterMs: Long, graceMs: Long) {
  * Two streams: rows of equal key whose times are close enough. Pairs come out at once, ordered by the other row's time, with the later time of both.
  *
  * With `keepLeft` or `keepRight` a row of that side that found nothing comes out alone once its window and the grace have passed, that is when the watermark
- * says so: the largest time of all earlier batches. A row that is already out of its window when it comes, and finds nothing, comes out alone at once.
+ * says so, the largest time of all earlier batches, or a later row of the same key. A row that is already out of its window when it comes, and finds nothing, comes out alone at once.
  * A key's lone rows come out by time, before anything that later rows of the key give.
  *
- * A row is late when it is older than before + after + grace behind the watermark. It is counted; it still meets what is there, and is not kept.
+ * A row is late when its window and the grace had passed, by the watermark, before it came. It is counted; it still meets what is kept and, unless it is older than
+ * before + after + grace, is kept itself. A row that is not late meets every row of its window that was not late either. Kafka Streams keeps each side's
+ * rows by the times of that side alone, so there a late row may meet more, or less.
  */
 final class StreamStreamJoin(
     layout: FlowLayout, settings: ProcessorSettings, columns: JoinColumns, window: JoinWindow, keepLeft: Boolean, keepRight: Boolean)
     extends JoinProcessor(layout, settings) {
   @transient private var sides: Array[WindowRows] = _
   @transient private var closingState: ValueState[InternalRow] = _
+  private var now = Long.MinValue
   private var closing = Long.MaxValue
   private var closingHeld = Long.MaxValue
 
@@ -71,7 +74,9 @@ final class StreamStreamJoin(
   override protected def onRow(key: InternalRow, row: InternalRow, out: Outputs): Unit = {
     val side = layout.side(row)
     val value = if (side == 0) layout.left(row) else layout.right(row)
-    if (closing <= watermark) closeWindows(key, out)
+    // For its own key a row moves time on at once, as in Kafka Streams; other keys wait for the watermark.
+    now = Math.max(watermark, layout.ts(row))
+    if (closing <= now) closeWindows(key, out)
     if (value == null) unusable(row, "it has no value")
     else if (!NullKey.is(key)) join(key, side, row, value.copy(), out)
     else if (keeps(side)) alone(null, side, new WindowRow(layout.ts(row), false, value.copy()), out)
@@ -90,7 +95,8 @@ final class StreamStreamJoin(
     val waits = unmatched && ts + window.ahead(side) >= watermark
     val kept = new WindowRow(ts, waits, value)
     if (unmatched && !waits) alone(key, side, kept, out)
-    if (ts <= expired) late(row) else keep(side, kept)
+    if (window.closing(side, ts) <= watermark) late(row)
+    if (ts > expired) keep(side, kept)
   }
 
   private def keep(side: Int, row: WindowRow): Unit = {
@@ -106,11 +112,11 @@ final class StreamStreamJoin(
     own.add(row)
   }
 
-  /** The windows of this key that the watermark has closed since: their timers come after the batch's rows, and that would be out of order. */
+  /** The windows of this key that have closed since: their timers come after the batch's rows, and that would be out of order. */
   private def closeWindows(key: InternalRow, out: Outputs): Unit = {
     val timers = getHandle.listTimers().toArray.sorted
-    timers.takeWhile(_ <= watermark).foreach(closeWindow(key, _, out))
-    closing = timers.find(_ > watermark).getOrElse(Long.MaxValue)
+    timers.takeWhile(_ <= now).foreach(closeWindow(key, _, out))
+    closing = timers.find(_ > now).getOrElse(Long.MaxValue)
   }
 
   private def closeWindow(key: InternalRow, closes: Long, out: Outputs): Unit =
@@ -118,7 +124,7 @@ final class StreamStreamJoin(
       val ts = window.openedBy(side, closes)
       val other = 1 - side
       // Where before and after differ, older rows of the other side may have a later timer though they are closed as well: older ones go first.
-      if (keeps(other)) release(key, other, window.openedBy(other, closes), Math.min(ts - 1, window.openedBy(other, watermark)), out)
+      if (keeps(other)) release(key, other, window.openedBy(other, closes), Math.min(ts - 1, window.openedBy(other, now)), out)
       release(key, side, ts, ts, out)
     }
 
@@ -131,6 +137,7 @@ final class StreamStreamJoin(
     }
 
   override protected def onTimer(key: InternalRow, expiryMs: Long, out: Outputs): Unit = {
+    now = watermark
     sides.foreach(_.begin())
     closeWindow(key, expiryMs, out)
     window.expiredBucket(expiryMs).foreach(bucket => sides.foreach(_.remove(bucket)))
