@@ -84,7 +84,8 @@ def _parts() -> Iterator[str]:
     yield "## What columns can do\n"
     yield "Operators: `+ - * / // % **`, `== != < <= > >=`, `& | ~`, `abs(x)`, `x[i]`; they do what they do in Python. Division by zero gives None.\n"
     for title, kind in COLUMNS:
-        methods = ", ".join(f"`{name}{_signature(member)}`" for name, member in _members(kind))
+        own = {name: member for name, member in _members(kind) if name in vars(kind)}
+        methods = ", ".join(f"`{name}({_parameters(member)})`" for name, member in own.items())
         yield f"- {title}: {methods}"
     yield "\n## Functions (`fn`, `agg`)\n"
     yield "`fn.<name>` is every scalar function, `agg.<name>` every aggregate of the [list of functions](functions.md). Names that are words of Python end in an underscore: `fn.if_`, `fn.in_`.\n"
@@ -116,6 +117,10 @@ def _function(function: Callable[..., Any], title: str, name: str | None = None)
     yield f"### {title}\n"
     yield f"```python\n{name or title}{_signature(function)}\n```\n"
     yield f"{_doc(function)}\n"
+
+
+def _parameters(function: Callable[..., Any]) -> str:
+    return ", ".join(name for name in inspect.signature(function).parameters if name != "self")
 
 
 def _signature(function: Callable[..., Any]) -> str:
