@@ -1,6 +1,6 @@
 """A plan as running Spark queries: `start` checks it, creates its topics, lowers its stages and starts one query for each.
 
-A pipeline has a session of its own inside the shared Spark: its queries' settings are nobody else's.
+Queries run in sessions of their own inside the shared Spark, one for each set of settings: what they count on is nobody else's.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.formats import FORMATS
 from headrace.functions import CATALOGUE
+from headrace.plan import steps as s
+from headrace.plan.expressions import PythonCall
 from headrace.plan.plan import Plan
 from headrace.plan.relations import Relation, relations
-from headrace.plan.stage_modes import Mode
+from headrace.plan.stage_modes import Mode, expressions_of
 from headrace.plan.stages import OutputKind, Stage, stages
 from headrace.plan.upgrade import fingerprint, misfits
 from headrace.spark import meters
@@ -33,12 +35,13 @@ from headrace.spark.topics import NewTopic, Topics, new_topics
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 __all__ = ["PipelineError", "PipelineSettings", "RunningPipeline", "reset", "start"]
 
 log = logging.getLogger(__name__)
 _starting = threading.Lock()
+_sessions: dict[tuple[object, ...], SparkSession] = {}
 
 
 def start(spark: SparkSession, plan: Plan, settings: PipelineSettings) -> RunningPipeline:
@@ -95,11 +98,20 @@ def _prepare_topics(plan: Plan, cut: tuple[Stage, ...], settings: PipelineSettin
 
 
 def _session(spark: SparkSession, settings: PipelineSettings) -> SparkSession:
-    session = spark.newSession()
-    for name, value in session_configuration(settings).items():
-        session.conf.set(name, value)
-    session._jvm.headrace.LateCounts.watch(session._jsparkSession)
-    return session
+    """A session with the settings of these queries. Spark forgets no session that ran a query, so those of equal settings share one."""
+    configuration = session_configuration(settings)
+    known = (spark.sparkContext.applicationId, *sorted(configuration.items()))
+    with _starting:
+        for other in [one for one in _sessions if one[0] != known[0]]:
+            del _sessions[other]  # of a Spark that has ended
+        if known not in _sessions:
+            session = spark.newSession()
+            for name, value in configuration.items():
+                session.conf.set(name, value)
+            jvm: Any = session._jvm
+            jvm.headrace.LateCounts.watch(session._jsparkSession)
+            _sessions[known] = session
+        return _sessions[known]
 
 
 def session_configuration(settings: PipelineSettings) -> dict[str, str]:
@@ -158,7 +170,8 @@ def _start_stage(
 ) -> StreamingQuery:
     functions = PythonFunctions(session, settings.python_modules)
     # Spark reads the settings of the thread's active session while it analyses and starts a query.
-    session._jvm.org.apache.spark.sql.SparkSession.setActiveSession(session._jsparkSession)
+    jvm: Any = session._jvm
+    jvm.org.apache.spark.sql.SparkSession.setActiveSession(session._jsparkSession)
     try:
         lowered = StageRows(session, plan, known, stage, settings, functions.name)
         return _query(lowered, settings, checkpoints)
@@ -170,6 +183,16 @@ def _start_stage(
         raise
 
 
+def is_repeatable(plan: Plan, stage: Stage) -> bool:
+    """Whether a batch that is repeated after a crash must give the same rows: not where global tables or users' code have moved on meanwhile."""
+    steps = [plan.step(name) for name in stage.steps]
+    return not any(
+        isinstance(step, s.GlobalTableJoin | s.Process)
+        or any(isinstance(one, PythonCall) for one in expressions_of(step))
+        for step in steps
+    )
+
+
 def _query(lowered: StageRows, settings: PipelineSettings, checkpoints: Checkpoints) -> StreamingQuery:
     plan, stage = lowered.plan, lowered.stage
     rows = lowered.rows()
@@ -179,6 +202,7 @@ def _query(lowered: StageRows, settings: PipelineSettings, checkpoints: Checkpoi
         pipeline=plan.name,
         guarantee=SinkGuarantee(str(settings.guarantee)),
         kafka=dict(settings.kafka),
+        check_replay=is_repeatable(plan, stage),
     )
     writer: Any = kafka_sink(rows, sink).queryName(f"{plan.name}/{stage.id}")
     writer = writer.outputMode(lowered.output_mode)

@@ -10,7 +10,7 @@ from headrace.plan.stages import Stage
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 Offsets = Mapping[str, Mapping[int, int]]
 TIMEOUT_S = 10.0

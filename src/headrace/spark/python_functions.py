@@ -6,7 +6,7 @@ the pipeline lives on. Functions are looked up by reference, from modules that t
 
 from __future__ import annotations
 
-import itertools
+import hashlib
 import os
 import sys
 from collections.abc import Callable, Collection, Sequence
@@ -22,8 +22,6 @@ from headrace.spark.python_values import checked, plain
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_numbers = itertools.count(1)
-
 
 class PythonFunctions:
     """The functions of one query's session."""
@@ -38,17 +36,18 @@ class PythonFunctions:
         """The SQL function that a call is; registered when it is first met."""
         known = (call.reference, str(call.type), tuple(map(str, arguments)))
         if known not in self._names:
-            self._names[known] = self._register(call, arguments)
+            self._names[known] = self._register(call, arguments, known)
         return self._names[known]
 
-    def _register(self, call: PythonCall, arguments: Sequence[DataType]) -> str:
+    def _register(self, call: PythonCall, arguments: Sequence[DataType], known: tuple[object, ...]) -> str:
         from pyspark.sql.functions import udf
 
         try:
             function = adapted(resolve(call.reference, self._allowed))
         except CodeReferenceError as error:
             raise PlanError("", str(error)) from error
-        name = f"headrace_python_{next(_numbers)}"
+        # The same call has the same name after a restart, and takes the place of the one before.
+        name = "headrace_python_" + hashlib.sha256(repr(known).encode()).hexdigest()[:16]
         returned = f"STRUCT<value: {spark_type(call.type)}, error: STRING>"
         wrapped = udf(guarded(function, call.reference, tuple(arguments), call.type), returned, useArrow=True)
         self._session.udf.register(name, wrapped.asNondeterministic())

@@ -81,7 +81,7 @@ class PythonProcessor(StatefulProcessor):
     def _key(self, key: Any) -> tuple[dict[str, Any], Any]:
         """A key's columns as Spark has them, and the key as the user sees it."""
         columns = dict(zip(self._types.key.names, key, strict=True))
-        return columns, to_python(bare(plain(columns, self._types.key)), self._key_hint)
+        return columns, self._to_key(bare(plain(columns, self._types.key)))
 
     def _outcome(self, call: Any, key: dict[str, Any], ts: int, place: tuple[Any, ...]) -> Iterator[Row]:
         """What a call yields as rows; an exception, also one in the middle, as a row with an error."""

@@ -19,7 +19,7 @@ from headrace.spark.progress import Offsets, covered, stage_progress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 log = logging.getLogger(__name__)
 POLL_S = 0.02

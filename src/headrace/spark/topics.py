@@ -110,7 +110,9 @@ class Topics:
         if not wanted:
             return
         requests = [
-            kafka.NewTopic(one.name, one.partitions, self._settings.replication_factor, config=dict(one.config))
+            kafka.NewTopic(  # type: ignore[attr-defined]
+                one.name, one.partitions, self._settings.replication_factor, config=dict(one.config)
+            )
             for one in wanted
         ]
         for name, future in self._admin.create_topics(requests, operation_timeout=TIMEOUT_S).items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -23,8 +23,6 @@ from headrace.spark.stateful.global_tables import GlobalTableSpec, register
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_numbers = itertools.count(1)
-
 
 def registered(spark: SparkSession, step: s.GlobalTableSource, settings: PipelineSettings) -> str:
     """Makes the table's SQL function known to the session; its name."""
@@ -41,7 +39,9 @@ def registered(spark: SparkSession, step: s.GlobalTableSource, settings: Pipelin
         value=value.row.replace("{parsed}", "v"),
         error=f"coalesce({', '.join(errors)}, NULL)" if errors else "CAST(NULL AS STRING)",
     )
-    return register(spark, f"headrace_global_{next(_numbers)}", spec).function
+    # The same table has the same name after a restart, and takes the place of the one before.
+    name = "headrace_global_" + hashlib.sha256(f"{step!r}{settings.bootstrap_servers}".encode()).hexdigest()[:16]
+    return register(spark, name, spec).function
 
 
 def lowered_global_join(

@@ -63,8 +63,9 @@ def _joined(stage: StageRows, step: KeyedJoin, flow: DataFrame, columns: str, ol
     if isinstance(step, s.StreamTableJoin):
         return stream_table_join(flow, StreamTableJoinSpec(*names, kind, columns, stage.is_real_time))  # type: ignore[arg-type]
     if isinstance(step, s.TableTableJoin):
-        return table_table_join(flow, TableTableJoinSpec(*names, kind, columns, old))
-    spec = StreamStreamJoinSpec(*names, kind, columns, step.before_ms, step.after_ms, step.grace_ms)
+        return table_table_join(flow, TableTableJoinSpec(*names, kind, columns, old))  # type: ignore[arg-type]
+    times = (step.before_ms, step.after_ms, step.grace_ms)
+    spec = StreamStreamJoinSpec(*names, kind, columns, *times)  # type: ignore[arg-type]
     return stream_stream_join(flow, spec)
 
 
