@@ -217,24 +217,20 @@ def _own_interrupts() -> Iterator[None]:
 
 
 def _disconnect(gateway: Gateway) -> None:
-    """Stop the context, if Java still answers, and make PySpark forget the gateway, so that the next session gets a new one."""
-    from py4j.protocol import Py4JError
+    """Stop the context, if Java still lives, and make PySpark forget the gateway, so that the next session gets a new one."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     context = SparkContext._active_spark_context
     try:
-        session = SparkSession._instantiatedSession
-        if gateway.process.poll() is None and session is not None:
-            session.stop()
-        elif gateway.process.poll() is None and context is not None:
+        if context is not None:
+            if gateway.process.poll() is not None:
+                # There is nobody left to be told.
+                context._jsc = None
             context.stop()
-    except (Py4JError, OSError):
-        # Java went away in the middle of it; there is nothing left to stop.
-        pass
     finally:
         bridge = SparkContext._gateway
         SparkSession._instantiatedSession = SparkSession._activeSession = None
-        SparkContext._active_spark_context = SparkContext._gateway = SparkContext._jvm = None
+        SparkContext._gateway = SparkContext._jvm = None
         if bridge is not None:
             bridge.shutdown()
