@@ -103,7 +103,9 @@ def test_aggregates_that_only_python_can_compute(spark: Any, headrace_broker: Lo
     assert len(app.python_functions()) == 2
     with StreamsDriver(app, spark=spark, broker=headrace_broker) as driver:
         driver.pipe_all("numbers", [("a", 1, 0), ("a", -5, 1), ("b", 3, 2), ("a", 2, 3)])
-        assert driver.read("texts").pairs() == [("a", "1"), ("a", "1"), ("b", "3"), ("a", "12")]
+        texts = driver.read("texts").pairs()
+        assert [text for key, text in texts if key == "a"] == ["1", "1", "12"]
+        assert [text for key, text in texts if key == "b"] == ["3"]
         assert driver.read("largest").values() == [1, 1, 3, 3]
         assert driver.table("texts").get("a") == "12"
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from headrace.spark.pipeline import RunningPipeline
 
-TIMEOUT_S = 60.0
+TIMEOUT_S = 100.0
 REAL_TIME_BATCH_MS = 1_000
 """Short: progress is known at the end of a batch, and a test wants to know it."""
 PROCESSING_LOG = "_headrace_processing_log"
