@@ -272,3 +272,14 @@ def test_a_repartition_goes_through_its_own_topic(lab: Lab) -> None:
         lab.send("in", ("a", row(1, "x"), 10), ("b", None, 20))
         running.await_processed()
     assert sorted(lab.rows(), key=str) == [("x", row(1, "x"), 10), (None, None, 20)]
+
+
+def test_records_without_a_value_count_in_windows_and_no_window_begins_before_1970(lab: Lab) -> None:
+    lab.create("in")
+    hopping = s.Aggregate("n", "g", COUNTS, window=w.Hopping(1000, 500))
+    steps = (lab.source("in"), s.GroupBy("g", "in"), hopping, lab.sink("n", COUNTED, TIME_KEY))
+    with lab.run(*steps, mode="micro_batch") as running:
+        lab.send("in", ("a", row(1), 100), ("a", None, 200))
+        running.await_processed()
+    assert [one.key() for one in lab.received()] == [b"a" + bytes(8), b"a" + bytes(8)]
+    assert [value for _, value in values(lab)] == [{"n": 1, "total": 1}, {"n": 2, "total": 1}]

@@ -7,14 +7,15 @@ timestamp of its key and window.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from headrace.functions import CATALOGUE
 from headrace.plan import steps as s
 from headrace.plan.relations import Relation
-from headrace.plan.windows import Hopping, Tumbling
+from headrace.plan.windows import Hopping, Session, Tumbling, Window
 from headrace.spark.lower.flow import Lane, RowSql, Trunk, without_failures
+from headrace.spark.lower.heads import EPOCH
 from headrace.spark.lower.routes import Routed
 from headrace.spark.lower.texts import Texts
 
@@ -75,15 +76,22 @@ def _no_python(_call: object, _arguments: object) -> str:
 
 
 def input_columns(aggregate: BuiltIn, lane: Lane, texts: Texts) -> Routed:
-    """What a lane's rows bring to the aggregate. As in Kafka Streams, rows without key or value do not count."""
-    for row in (lane.key, lane.value):
-        if row.missing is not None:
-            lane = lane.where(f"NOT ({row.missing})")
+    """What a lane's rows bring to the aggregate."""
+    lane = counted(lane, aggregate.step.window)
     columns = {f"k{i}": lane.key.fields[name] for i, name in enumerate(aggregate.key)}
     for call, names in zip(aggregate.step.aggregates, aggregate.arguments):
         columns |= {name: texts.sql(one, lane) for one, name in zip(call.arguments, names)}
     lane = without_failures(lane, alone=False)
     return lane, {**columns, "ts": lane.ts}
+
+
+def counted(lane: Lane, window: Window | None) -> Lane:
+    """The rows that count. As in Kafka Streams those without a key do not, and those without a value only in time windows and sessions."""
+    valueless = isinstance(window, Tumbling | Hopping | Session)
+    for row in (lane.key,) if valueless else (lane.key, lane.value):
+        if row.missing is not None:
+            lane = lane.where(f"NOT ({row.missing})")
+    return replace(lane, value=RowSql(lane.value.fields)) if valueless else lane
 
 
 def aggregated(aggregate: BuiltIn, rows: DataFrame) -> DataFrame:
@@ -97,7 +105,9 @@ def aggregated(aggregate: BuiltIn, rows: DataFrame) -> DataFrame:
         advance = window.advance_ms if isinstance(window, Hopping) else window.size_ms
         groups.append(sql.window("ts", f"{window.size_ms} milliseconds", f"{advance} milliseconds").alias("w"))
     results = [sql.expr(f"{call} AS r{i}") for i, call in enumerate(aggregate.calls)]
-    return rows.groupBy(*groups).agg(*results, sql.expr("max(ts) AS rowtime"))
+    grouped = rows.groupBy(*groups).agg(*results, sql.expr("max(ts) AS rowtime"))
+    # Kafka Streams has no windows that begin before 1970; Spark has those that reach into it.
+    return grouped.where(f"w.start >= {EPOCH}") if isinstance(window, Hopping) else grouped
 
 
 def output_lane(aggregate: BuiltIn) -> Lane:

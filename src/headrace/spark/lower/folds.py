@@ -18,7 +18,8 @@ from headrace.plan.scope import Place, RowScope, Scope, expression_type
 from headrace.plan.stage_modes import expressions_of
 from headrace.plan.stages import Operator
 from headrace.plan.types import BOOLEAN, Field, Struct
-from headrace.plan.windows import Punctuation
+from headrace.plan.windows import Punctuation, Window
+from headrace.spark.lower.built_in import counted
 from headrace.spark.lower.flow import Lane, RowSql, named_struct, without_failures
 from headrace.spark.lower.foreign_keys import ddl
 from headrace.spark.lower.ports import Side, key_struct, keyed_flow, output_lane, port_lanes
@@ -52,7 +53,7 @@ def lowered_fold(stage: StageRows, operator: Operator, step: s.Aggregate) -> dic
     if isinstance(step.window, Punctuation):
         wanted[END_CONDITION] = step.window.end
     columns = Struct(tuple(Field(name, texts.type(one)) for name, one in wanted.items()))
-    lanes = [_brought(lane, wanted, texts, is_table) for lane in port_lanes(stage, operator.ports[0])]
+    lanes = [_brought(lane, wanted, texts, is_table, step.window) for lane in port_lanes(stage, operator.ports[0])]
     flow = keyed_flow(
         stage, key_struct(relation), Side(lanes, columns), Side((), columns) if is_table else None, is_table
     )
@@ -82,18 +83,17 @@ def _spec(stage: StageRows, operator: Operator, step: s.Aggregate, parts: FoldTe
     )
 
 
-def _brought(lane: Lane, wanted: Mapping[str, ex.Expression], texts: Texts, is_table: bool) -> Lane:
-    """A lane with the fields of `row` as its value. As in Kafka Streams, a stream's rows without key or value do not count."""
+def _brought(
+    lane: Lane, wanted: Mapping[str, ex.Expression], texts: Texts, is_table: bool, window: Window | None
+) -> Lane:
+    """A lane with the fields of `row` as its value."""
     if not is_table:
-        for row in (lane.key, lane.value):
-            if row.missing is not None:
-                lane = lane.where(f"NOT ({row.missing})")
+        lane = counted(lane, window)
     value = RowSql({name: texts.sql(one, lane) for name, one in wanted.items()}, lane.value.missing)
     old = lane.old
     if old is not None:
         old = RowSql({name: texts.sql(one, lane, old) for name, one in wanted.items()}, old.missing)
     lane = without_failures(lane, alone=False)
-    # A row that is never missing needs no test; a struct of no fields cannot be, so there is always one.
     return replace(lane, value=value, old=old)
 
 
