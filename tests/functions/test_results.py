@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from headrace.functions import CATALOGUE
-from headrace.functions.sql_text import expression_sql
+from headrace.functions import CATALOGUE, constants
+from headrace.functions.sql_text import cast_sql, expression_sql
 from headrace.plan import expressions as ex
+from headrace.plan.conversions import castable
 from headrace.plan.scope import Scope, expression_type
 from headrace.plan.types import (
     BIGINT,
@@ -24,6 +25,8 @@ from headrace.plan.types import (
     Array,
     DataType,
     Decimal,
+    Map,
+    Struct,
 )
 
 if TYPE_CHECKING:
@@ -217,3 +220,112 @@ def test_names_are_quoted(spark: SparkSession, name: str) -> None:
         .selectExpr(f"value.{quote(name)} AS r")
     )
     assert row.collect()[0].r == 1
+
+
+# Values that have made a program stop somewhere.
+NASTY: dict[DataType, list[str]] = {
+    BOOLEAN: ["NULL", "true", "false"],
+    INTEGER: ["NULL", "0", "-1", "2147483647", "-2147483648"],
+    BIGINT: ["NULL", "0", "-1", "9223372036854775807", "-9223372036854775808"],
+    DOUBLE: ["NULL", "0", "-0.5", "'NaN'", "'Infinity'", "1e308"],
+    STRING: ["NULL", "''", "'\\\\'", "'('", "'%\\\\x'", "'$9'", "'9999-99-99'", "'\\0\\U0001F600'", "'{\"a\":'"],
+    BYTES: ["NULL", "X''", "X'FF'", "X'C328'"],
+    DATE: ["NULL", "DATE'0001-01-01'", "DATE'9999-12-31'", "DATE'1970-01-01'"],
+    TIMESTAMP: [
+        "NULL",
+        "TIMESTAMP'0001-01-01 00:00:00'",
+        "TIMESTAMP'9999-12-31 23:59:59.999'",
+        "TIMESTAMP'1970-01-01'",
+    ],
+    Decimal(38, 10): ["NULL", "0", "9999999999999999999999999999.9999999999", "-0.0000000001"],
+}
+TAME = {
+    constants.regular_expression: "'(a)'",
+    constants.group: "1",
+    constants.replacement: "'$1'",
+    constants.like_pattern: "'a%'",
+    constants.time_pattern: "'yyyy-MM-dd'",
+    constants.zone: "'Europe/Berlin'",
+}
+
+
+def test_nothing_in_a_record_makes_a_function_fail(spark: SparkSession) -> None:
+    """Every function over columns that hold nasty values in all combinations of two; only constants are tame."""
+    from headrace.functions.signature import AnyDecimal, AnyType, LambdaType, substitute
+    from headrace.functions.sql_types import spark_type
+
+    columns = {type_: f"c{position}" for position, type_ in enumerate(NASTY)}
+    # A table of constants: Spark computes over it while it plans, without compiling a query.
+    lines = [
+        ", ".join(
+            f"CAST({values[(first + step * position) % len(values)]} AS {spark_type(type_)})"
+            for position, (type_, values) in enumerate(NASTY.items())
+        )
+        for first in range(9)
+        for step in (0, 1, 2)
+    ]
+    table = f"VALUES {', '.join(f'({line})' for line in lines)} AS t({', '.join(columns.values())})"
+
+    def type_of(pattern: DataType, bound: dict[str, DataType]) -> DataType:
+        if isinstance(pattern, AnyDecimal):
+            return Decimal(38, 10)
+        found = bound["T"] if isinstance(pattern, AnyType) else substitute(pattern, bound)
+        return found.result if isinstance(found, LambdaType) else found
+
+    def value_of(pattern: DataType, type_: DataType) -> str:
+        if isinstance(pattern, LambdaType):
+            names = ["x", "y"][: len(pattern.parameters)]
+            return f"{names[0] if len(names) == 1 else '(x, y)'} -> {value_of(type_, type_)}"
+        if type_ in columns:
+            return columns[type_]
+        if isinstance(type_, Array):
+            inner = value_of(type_.item, type_.item)
+            return f"CASE WHEN {columns[BOOLEAN]} THEN array({inner}, {inner}) WHEN {columns[INTEGER]} = 0 THEN array() END"
+        if isinstance(type_, Map):
+            key, inner = value_of(type_.key, type_.key), value_of(type_.value, type_.value)
+            return f"CASE WHEN {key} IS NOT NULL THEN map({key}, {inner}) END"
+        assert isinstance(type_, Struct)
+        pairs = ", ".join(f"'{one.name}', {value_of(one.type, one.type)}" for one in type_)
+        return f"named_struct({pairs})"
+
+    sqls: list[str] = []
+    for function in CATALOGUE.scalars.values():
+        for overload in function.overloads:
+            for sample in (BIGINT, STRING, DOUBLE, Decimal(38, 10), TIMESTAMP):
+                number = sample if sample not in (STRING, TIMESTAMP) else INTEGER
+                bound: dict[str, DataType] = dict.fromkeys("TKCVRSU", sample) | dict.fromkeys("NM", number)
+                patterns = [
+                    *overload.signature.parameters,
+                    *overload.signature.parameters[-1:] * overload.signature.variadic,
+                ]
+                patterns = patterns[:2] * 2 if function.name == "map" else patterns
+                types = [type_of(one, bound) for one in patterns]
+                match = function.match(types)
+                assert match is not None, function.name
+                arguments = [value_of(one, type_) for one, type_ in zip(patterns, types)]
+                for position, check in function.constants.items():
+                    arguments[position : position + 1] = [TAME[check]] * (position < len(arguments))
+                sqls.append(match.sql(arguments, types))
+    targets = (BOOLEAN, INTEGER, BIGINT, DOUBLE, STRING, BYTES, DATE, TIME, TIMESTAMP, Decimal(5, 2))
+    casts = [(type_, to) for type_ in columns for to in targets if castable(type_, to)]
+    sqls += [cast_sql(columns[type_], type_, to) for type_, to in casts]
+    unique = list(dict.fromkeys(sqls))
+    wrong = [
+        line for start in range(0, len(unique), 100) for line in failures(spark, unique[start : start + 100], table)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def failures(spark: SparkSession, sqls: list[str], table: str) -> list[str]:
+    """What Spark throws for these expressions: all at once, and one by one only when something is wrong."""
+    from pyspark.errors import PySparkException
+
+    columns = ", ".join(f"{sql} AS r{position}" for position, sql in enumerate(sqls))
+    try:
+        # In Java: Python's own times end at the years 1 and 9999.
+        spark.sql(f"SELECT {columns} FROM {table}")._jdf.collectAsList()
+    except PySparkException as error:
+        if len(sqls) == 1:
+            return [f"{sqls[0][:200]}: {str(error)[:200]}"]
+        return [line for sql in sqls for line in failures(spark, [sql], table)]
+    return []

@@ -66,6 +66,10 @@ def _joined(word: str) -> Callable[[Sequence[str], Sequence[DataType]], str]:
     return lambda arguments, types: "(" + f" {word} ".join(arguments) + ")"
 
 
+# Where a remainder has not the divisor's sign, rounding down differs from cutting off. Written so that nothing overflows on the way.
+_OTHER_SIGN = "({0} % {1}) <> 0 AND (({0} % {1}) < 0) <> ({1} < 0)"
+_DOWN = f"if({_OTHER_SIGN}, 1L, 0L)"
+
 FUNCTIONS = (
     function("add", "The sum.", {"N, N -> N": _numbers("+", _sum)}),
     function("subtract", "The difference.", {"N, N -> N": _numbers("-", _sum)}),
@@ -84,8 +88,8 @@ FUNCTIONS = (
         "floor_divide",
         "The quotient rounded down, as Python's `//`.",
         {
-            "INTEGER, INTEGER -> INTEGER": "CAST((({0} - ((({0} % {1}) + {1}) % {1})) div {1}) AS INT)",
-            "BIGINT, BIGINT -> BIGINT": "(({0} - ((({0} % {1}) + {1}) % {1})) div {1})",
+            "INTEGER, INTEGER -> INTEGER": f"CAST(({{0}} div {{1}}) - {_DOWN} AS INT)",
+            "BIGINT, BIGINT -> BIGINT": f"(({{0}} div {{1}}) - {_DOWN})",
             "DOUBLE, DOUBLE -> DOUBLE": "CAST(floor({0} / {1}) AS DOUBLE)",
         },
     ),
@@ -98,10 +102,15 @@ FUNCTIONS = (
         "floor_modulo",
         "The remainder with the sign of the second argument, as Python's `%`.",
         {
-            "N, N -> N": "((({0} % {1}) + {1}) % {1})",
+            "N, N -> N": f"CASE WHEN {_OTHER_SIGN} THEN ({{0}} % {{1}}) + {{1}} ELSE {{0}} % {{1}} END",
         },
     ),
-    function("negate", "The number with the other sign.", {"N -> N": "(- {0})"}),
+    function(
+        "negate",
+        "The number with the other sign.",
+        # Spark's own minus rounds a decimal to 34 digits, and throws when that makes one digit more.
+        {"DECIMAL -> DECIMAL": Rule("(0 - {0})", lambda types: types[0]), "N -> N": "(- {0})"},
+    ),
     function("equal", "Whether both are equal; NULL when one is NULL.", _compared("=")),
     function("not_equal", "Whether both differ; NULL when one is NULL.", _compared("<>")),
     function("less", "Whether the first is less.", _compared("<")),

@@ -13,7 +13,7 @@ from headrace.functions.sql_types import SqlTextError, quote, spark_type
 from headrace.plan import expressions as ex
 from headrace.plan.conversions import common_type, widens
 from headrace.plan.literals import literal_bytes, literal_count, literal_decimal, literal_double
-from headrace.plan.scope import Place, Scope, argument_types, expression_type, lambda_scope
+from headrace.plan.scope import Scope, argument_types, expression_type, lambda_scope
 from headrace.plan.types import (
     BIGINT,
     BOOLEAN,
@@ -36,7 +36,6 @@ __all__ = [
     "cast_sql",
     "expression_sql",
     "literal_sql",
-    "places_resolver",
     "quote",
     "spark_type",
     "string_sql",
@@ -131,17 +130,6 @@ _SPECIAL_CASTS: Mapping[tuple[DataType, DataType], str] = {
     (STRING, TIME): _MILLIS_OF_DAY.replace("{0}", "TRY_CAST(concat('1970-01-01T', {0}) AS TIMESTAMP)"),
     (INTEGER, TIME): "CASE WHEN {0} BETWEEN 0 AND 86399999 THEN {0} END",
 }
-
-
-def places_resolver(scope: Scope, prefixes: Mapping[tuple[ex.Side | None, Place], str]) -> Callable[[ex.Column], str]:
-    """Resolves columns to `<prefix>.<name>`, with a prefix for each place that the scope can find a column in."""
-
-    def resolve(column: ex.Column) -> str:
-        place, _ = scope.find(column)
-        side = None if column.side is ex.Side.KEY else column.side
-        return f"{prefixes[side, place]}.{quote(column.name)}"
-
-    return resolve
 
 
 def expression_sql(expression: ex.Expression, resolve: Resolve, scope: Scope, python: PythonSql | None = None) -> str:
