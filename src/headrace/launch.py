@@ -45,20 +45,30 @@ def read_properties(path: str) -> dict[str, str]:
 
 
 def run_broker(
-    properties: Mapping[str, str], announce: Callable[[Started], None], *, stop_with_stdin: bool = False
+    properties: Mapping[str, str],
+    announce: Callable[[Started], None],
+    *,
+    stop_with_stdin: bool = False,
+    before_stop: Callable[[], None] = lambda: None,
 ) -> bool:
     """Run a broker until SIGTERM or SIGINT; true after a clean shutdown, false when it had to give up by itself.
 
-    A second SIGINT ends the process at once. What stops a start is raised.
+    A second SIGINT ends the process at once. What stops a start is raised. `before_stop` is called in a thread while the broker still
+    answers, for services that need it to end well.
     """
     import uvloop
 
     memory.keep_large_buffers()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_serve(properties, announce, stop_with_stdin))
+        return runner.run(_serve(properties, announce, stop_with_stdin, before_stop))
 
 
-async def _serve(properties: Mapping[str, str], announce: Callable[[Started], None], stop_with_stdin: bool) -> bool:
+async def _serve(
+    properties: Mapping[str, str],
+    announce: Callable[[Started], None],
+    stop_with_stdin: bool,
+    before_stop: Callable[[], None],
+) -> bool:
     from headrace.broker.server import Broker
     from headrace.settings.broker import BrokerSettings
 
@@ -75,6 +85,7 @@ async def _serve(properties: Mapping[str, str], announce: Callable[[Started], No
         await _first(stopping.wait(), broker.failed.wait())
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        await asyncio.to_thread(before_stop)
         clean = await broker.stop()
     return clean
 

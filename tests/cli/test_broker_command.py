@@ -27,12 +27,12 @@ def ready(process: subprocess.Popen[bytes]) -> dict[str, Any]:
     return json.loads(process.stdout.readline())
 
 
-@pytest.mark.parametrize("command", ["broker", "up"])
+@pytest.mark.parametrize("command", [("broker",), ("up", "--no-engine")], ids=["broker", "up"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_says_that_it_is_ready_and_stops_cleanly_on_a_signal(
-    spawn: Spawn, tmp_path: Path, command: str, number: signal.Signals
+    spawn: Spawn, tmp_path: Path, command: tuple[str, ...], number: signal.Signals
 ) -> None:
-    process = spawn(command, "--data-dir", str(tmp_path / "d"), "--port", "0", "--json", with_broker=False)
+    process = spawn(*command, "--data-dir", str(tmp_path / "d"), "--port", "0", "--json", with_broker=False)
     started = ready(process)
     assert started["event"] == "started"
     assert client.admin(started["bootstrap_servers"]).list_topics(timeout=10).cluster_id == started["cluster_id"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import socket
 import threading
@@ -75,9 +76,11 @@ def _bind(settings: EngineSettings) -> socket.socket:
         ) from error
 
 
-def run(settings: EngineSettings, announce: Callable[[Started], None]) -> None:
-    """Run an engine until SIGTERM or SIGINT."""
+def run(settings: EngineSettings, announce: Callable[[Started], None], *, stop_with_stdin: bool = False) -> None:
+    """Run an engine until SIGTERM or SIGINT; for children, also until standard input ends, as it does when a parent dies."""
     stopping = threading.Event()
+    if stop_with_stdin:
+        threading.Thread(target=_wait_for_end_of_input, args=(stopping,), name="stdin", daemon=True).start()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
     engine = LocalEngine(settings)
@@ -90,3 +93,9 @@ def run(settings: EngineSettings, announce: Callable[[Started], None]) -> None:
     finally:
         server.stop()
         engine.close()
+
+
+def _wait_for_end_of_input(stopping: threading.Event) -> None:
+    while os.read(0, 4096):
+        pass
+    stopping.set()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from headrace.engine.record import PipelineRecord
 
 DEFAULT_PORT = 8084
-DEFAULT_DATA_DIR = "headrace-data/engine"
+DEFAULT_DATA_DIR = "headrace-engine"
 
 # What a submission may set for its own pipeline: name → (what it is, least, most).
 PIPELINE_SETTINGS: Mapping[str, tuple[str, int, int]] = {

@@ -117,7 +117,7 @@ def _own_engine(name: str, bootstrap_servers: str, kafka: Mapping[str, str]) -> 
     """An engine for this app alone. It comes by name, so that this package can be imported without Spark and HTTP."""
     settings = import_module("headrace.engine.settings").EngineSettings(
         bootstrap_servers=bootstrap_servers,
-        data_dir=f"headrace-data/apps/{name}",
+        data_dir=f"headrace-engine/apps/{name}",
         python_modules=None,
         embedded=True,
         kafka=dict(kafka),

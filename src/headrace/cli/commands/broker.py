@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import enum
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +15,9 @@ from headrace.cli.cluster import pairs
 from headrace.cli.command import Json, command
 from headrace.cli.errors import CliError, UsageMistake
 from headrace.cli.output import highlighted, print_json_line, say
+
+if TYPE_CHECKING:
+    from headrace.cli.engine_child import EngineChild
 
 
 class LogLevel(enum.StrEnum):
@@ -69,20 +73,36 @@ def register(app: typer.Typer) -> None:
         properties = server_properties(data_dir, port, http_port, config, settings)
         serve(properties, log_level.value, json_logs=json_logs, stop_with_stdin=stop_with_stdin, as_json=as_json)
 
-    @command(app, "up", examples=("headrace up", "headrace up --data-dir ./data --port 9092"))
+    @command(
+        app,
+        "up",
+        examples=("headrace up", "headrace up --data-dir ./data --port 9092", "headrace up --engine-port 0"),
+    )
     def up(
         data_dir: DataDir = None,
         port: Port = None,
         http_port: HttpPort = None,
+        engine_port: Annotated[
+            int, typer.Option("--engine-port", min=0, max=65535, help="HTTP port of the engine; 0 picks a free one.")
+        ] = 8084,
+        engine: Annotated[bool, typer.Option("--engine/--no-engine", help="Whether pipelines can run.")] = True,
         config: Config = None,
         settings: Set = None,
         log_level: LogLevelOption = LogLevel.WARNING,
         json_logs: JsonLogs = False,
         as_json: Json = False,
     ) -> None:
-        """Run all services in the foreground. Today that is the broker."""
+        """Run all services in the foreground: the broker, and the engine for pipelines where PySpark is installed."""
+        from headrace.cli.engine_child import EngineChild, is_installed
+
         properties = server_properties(data_dir, port, http_port, config, settings)
-        serve(properties, log_level.value, json_logs=json_logs, as_json=as_json)
+        if not engine or not is_installed():
+            if engine:
+                say('Pipelines need PySpark: pip install "headrace[all]". The broker runs without them')
+            serve(properties, log_level.value, json_logs=json_logs, as_json=as_json)
+            return
+        child = EngineChild(engine_port, Path(properties["log.dirs"].split(",")[0]), as_json=as_json)
+        serve(properties, log_level.value, json_logs=json_logs, as_json=as_json, child=child)
 
 
 def server_properties(
@@ -115,9 +135,15 @@ def server_properties(
 
 
 def serve(
-    properties: dict[str, str], log_level: str, *, json_logs: bool, as_json: bool, stop_with_stdin: bool = False
+    properties: dict[str, str],
+    log_level: str,
+    *,
+    json_logs: bool,
+    as_json: bool,
+    stop_with_stdin: bool = False,
+    child: EngineChild | None = None,
 ) -> None:
-    """Run until a signal; what stops a start becomes one line."""
+    """Run until a signal; what stops a start becomes one line. A child is started once the broker answers, and stopped before it."""
     from headrace import logs
     from headrace.broker.startup import StartError
     from headrace.launch import run_broker
@@ -125,13 +151,25 @@ def serve(
 
     logs.configure(json_lines=json_logs, level=log_level)
     try:
-        clean = run_broker(properties, _announce_json if as_json else _announce, stop_with_stdin=stop_with_stdin)
+        announce = _announce_json if as_json else _announce
+        if child is None:
+            clean = run_broker(properties, announce, stop_with_stdin=stop_with_stdin)
+        else:
+            clean = run_broker(properties, _and_start(announce, child), before_stop=child.stop)
     except SettingError as error:
         raise CliError(f"Setting {error}", "The reference lists them: docs/reference/broker-settings.md") from error
     except StartError as error:
         raise CliError(str(error)) from error
     if not clean:
         raise CliError("The broker stopped because it lost its log directory", "The log above says why")
+
+
+def _and_start(announce: Callable[[Any], None], child: EngineChild) -> Callable[[Any], None]:
+    def both(started: Any) -> None:
+        announce(started)
+        child.start(started.bootstrap_servers)
+
+    return both
 
 
 def _announce(started: Any) -> None:

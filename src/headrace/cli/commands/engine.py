@@ -11,7 +11,7 @@ import typer
 from headrace import __version__
 from headrace.cli.cluster import Cluster, pairs
 from headrace.cli.command import Json, command
-from headrace.cli.commands.broker import JsonLogs, LogLevel, LogLevelOption
+from headrace.cli.commands.broker import JsonLogs, LogLevel, LogLevelOption, StopWithStdin
 from headrace.cli.errors import CliError
 from headrace.cli.output import highlighted, print_json_line, say
 
@@ -33,7 +33,7 @@ def register(app: typer.Typer) -> None:
             int, typer.Option("--port", "-p", min=0, max=65535, help="HTTP port; 0 picks a free one.")
         ] = 8084,
         data_dir: Annotated[Path, typer.Option("--data-dir", "-d", help="Checkpoints, tables and Spark's log.")] = Path(
-            "headrace-data/engine"
+            "headrace-engine"
         ),
         checkpoint_dir: Annotated[
             str | None,
@@ -52,6 +52,7 @@ def register(app: typer.Typer) -> None:
         ] = None,
         log_level: LogLevelOption = LogLevel.WARNING,
         json_logs: JsonLogs = False,
+        stop_with_stdin: StopWithStdin = False,
         as_json: Json = False,
     ) -> None:
         """Run the pipeline engine in the foreground. Ctrl-C or SIGTERM stops it; its pipelines go on at the next start."""
@@ -75,7 +76,7 @@ def register(app: typer.Typer) -> None:
             spark=pairs(spark or [], "--spark"),
         )
         try:
-            run(settings, _announce_json if as_json else _announce)
+            run(settings, _announce_json if as_json else _announce, stop_with_stdin=stop_with_stdin)
         except EngineError as error:
             raise CliError(str(error)) from error
 
