@@ -25,6 +25,7 @@ demo: setup      ## start a broker, stream synthetic events, show a live table (
 	$(BIN)/headrace demo $(ARGS)
 
 test: lint       ## the tests that end within minutes
+	-$(BIN)/headrace setup
 	$(BIN)/python -m pytest $(ARGS)
 
 lint: setup      ## ruff, mypy, import-linter

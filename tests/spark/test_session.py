@@ -81,6 +81,8 @@ def test_what_spark_has_to_say_goes_to_its_log(spark: SparkSession, capfd: pytes
     assert log is not None
     wait_until(lambda: "a word of warning" in log.read_text())
     assert capfd.readouterr() == ("", "")
+    # What Java itself prints: an archive of class data that does not fit would be here.
+    assert log.with_suffix(".out").read_text() == ""
 
 
 def test_nothing_listens_beyond_this_machine(spark: SparkSession) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
 
     from headrace.testing import LocalBroker
 
@@ -46,7 +47,7 @@ def _rows(session: SparkSession, running: LocalBroker) -> DataFrame:
     return records.selectExpr("key", parsed, "timestamp", "partition", "offset")
 
 
-def _start(rows: DataFrame, running: LocalBroker, topic: str, checkpoints: Path):  # type: ignore[no-untyped-def]
+def _start(rows: DataFrame, running: LocalBroker, topic: str, checkpoints: Path) -> StreamingQuery:
     writer = rows.writeStream.format("kafka").outputMode("update").trigger(realTime="30 seconds")
     options = {"kafka.bootstrap.servers": running.bootstrap_servers, "topic": topic}
     return writer.options(**options).option("checkpointLocation", str(checkpoints / topic)).start()

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headrace.spark.gateway import Gateway, start_gateway
 from headrace.spark.runtime.cache import Progress, silent
@@ -41,6 +41,8 @@ JAVA_TUNING = (
     "-Xms64m",
     # Or a start would stop several times to look for classes that nobody needs any more.
     "-XX:MetaspaceSize=256m",
+    # Spark asks for a collection every half hour; it shall not stop the queries.
+    "-XX:+ExplicitGCInvokesConcurrent",
     # A process that has run out of memory must end, or its queries would hang with it; whoever supervises it starts another.
     "-XX:+ExitOnOutOfMemoryError",
 )
@@ -182,14 +184,14 @@ def _connect(gateway: Gateway, configuration: dict[str, str]) -> SparkSession:
     return SparkSession(context)
 
 
-def _bridge(gateway: Gateway):  # type: ignore[no-untyped-def]
+def _bridge(gateway: Gateway) -> Any:
     """PySpark's end of the connection. It takes port and secret only from the environment, where they shall not stay."""
     from pyspark.java_gateway import launch_gateway
 
     place = {"PYSPARK_GATEWAY_PORT": str(gateway.port), "PYSPARK_GATEWAY_SECRET": gateway.secret}
     os.environ.update(place)
     try:
-        return launch_gateway()
+        return launch_gateway()  # type: ignore[no-untyped-call]
     finally:
         for name in place:
             os.environ.pop(name, None)
