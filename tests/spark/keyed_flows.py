@@ -52,9 +52,7 @@ def run(
     """What the processor gives for these batches, each of which ends before the next begins."""
     name = f"flow_{next(_numbers)}"
     source = _Source(spark, real_time)
-    df = process(source.df.selectExpr(f"from_json(value, '{SCHEMA}') AS r").selectExpr(*flow))
-    out = df.selectExpr("key", "value", "old", "unix_millis(ts) AS ts", "window_start", "window_end")
-    writer = out.writeStream.format("memory").queryName(name).outputMode("update")
+    writer = _columns(process(_flow(source, flow))).writeStream.format("memory").queryName(name).outputMode("update")
     settings = _real_time_settings(spark) if real_time else {}
     query = (writer.trigger(realTime="1 seconds") if real_time else writer).start()
     try:
@@ -69,6 +67,29 @@ def run(
         query.stop()
         for setting, before in settings.items():
             spark.conf.unset(setting) if before is None else spark.conf.set(setting, before)
+
+
+def run_restarted(
+    spark: SparkSession,
+    process: Callable[[DataFrame], DataFrame],
+    batches: Sequence[Sequence[Record]],
+    checkpoint: str,
+    *,
+    flow: Iterable[str] = FLOW,
+) -> list[Out]:
+    """As `run` in micro-batches, with a new query for each batch that goes on from the checkpoint of the one before."""
+    source = _Source(spark, real_time=False)
+    rows: list[Any] = []
+    for batch in batches:
+        out = _columns(process(_flow(source, flow)))
+        writer = out.writeStream.outputMode("update").option("checkpointLocation", checkpoint)
+        query = writer.foreachBatch(lambda df, _: rows.extend(df.collect())).start()
+        try:
+            source.add(batch)
+            query.processAllAvailable()
+        finally:
+            query.stop()
+    return [_out(row) for row in rows]
 
 
 def table(rows: Iterable[Out]) -> dict[tuple[str, int | None, int | None], tuple[Any, ...]]:
@@ -88,6 +109,14 @@ def late(spark: SparkSession, pipeline: str) -> int:
     jvm = spark._jvm
     assert jvm is not None
     return int(json.loads(jvm.headrace.Meters.snapshot(pipeline))["late"])
+
+
+def _flow(source: _Source, columns: Iterable[str]) -> DataFrame:
+    return source.df.selectExpr(f"from_json(value, '{SCHEMA}') AS r").selectExpr(*columns)
+
+
+def _columns(df: DataFrame) -> DataFrame:
+    return df.selectExpr("key", "value", "old", "unix_millis(ts) AS ts", "window_start", "window_end")
 
 
 def _real_time_settings(spark: SparkSession) -> dict[str, str | None]:

@@ -8,13 +8,14 @@ import pytest
 
 from headrace.plan.expressions import Literal
 from headrace.plan.types import BOOLEAN
-from headrace.plan.windows import Count, Hopping, Punctuation
+from headrace.plan.windows import Count, Hopping, Punctuation, Session, Sliding, Tumbling, Window
 from headrace.spark.stateful.folds import Leaves, fold
-from tests.spark.keyed_flows import Out, late, run, table
+from tests.spark.keyed_flows import Out, late, run, run_restarted, table
 from tests.spark.test_stateful_folds import MAX, SUM, in_batches, random_records, rec, spec, summed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -83,6 +84,21 @@ def test_panes_are_corrected_by_records_out_of_order(
     found = table(out)
     assert {where: found[where] for where in wanted} == wanted
     assert found.items() <= windows_of(records, 30, texts, until=dict.fromkeys(["k0", "k1", "k2"], 10**6)).items()
+
+
+@pytest.mark.parametrize(
+    "window",
+    [None, Tumbling(20), Session(10), Sliding(15), Hopping(20, 10, incremental=True), Count(3, 2)],
+    ids=lambda window: type(window).__name__,
+)
+def test_state_outlives_the_query(spark: SparkSession, tmp_path: Path, window: Window | None) -> None:
+    """A new query on the same checkpoint, made of the same texts, goes on where the last one ended."""
+    records = random_records(6, 40, 2, 30)
+    batches = in_batches(records, 20)
+    one = spec(window=window)
+    assert run_restarted(spark, lambda flow: fold(flow, one), batches, str(tmp_path)) == run(
+        spark, lambda flow: fold(flow, one), batches
+    )
 
 
 def test_a_corrected_window_tells_what_it_was(spark: SparkSession) -> None:

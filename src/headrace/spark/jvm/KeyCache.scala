@@ -11,7 +11,7 @@ import org.apache.spark.sql.catalyst.InternalRow
  * more; there the last `limit` keys are kept, so that most rows cost no read. That is sound because a task is the only one to write its part
  * of the store, and every change is written to the store before the next row is taken.
  */
-final class KeyCache[T <: AnyRef](realTime: Boolean, limit: Int = 10000) {
+final class KeyCache[T <: AnyRef](realTime: Boolean, limit: Int = 2000) {
   private val kept = new util.LinkedHashMap[InternalRow, T](64, 0.75f, true) {
     override def removeEldestEntry(eldest: util.Map.Entry[InternalRow, T]): Boolean = size > limit
   }

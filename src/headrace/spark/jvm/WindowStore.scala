@@ -113,7 +113,7 @@ final class WindowStore(rows: MapState[InternalRow, InternalRow], width: Long, s
 }
 
 object WindowStore {
-  private val KeptStretches = 16
+  private val KeptStretches = 4
   val key: StructType = new StructType().add("stretch", LongType)
 
   def value(state: StructType): StructType =
