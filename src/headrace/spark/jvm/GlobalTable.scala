@@ -128,12 +128,18 @@ final class GlobalTable private[headrace] (spec: GlobalTableSpec) extends Loggin
     try {
       poll()
       assign(first = false)
-      if (!waiters.isEmpty) {
-        val served = Iterator.continually(waiters.poll()).takeWhile(_ != null).toSeq
-        readTo(consumer.endOffsets(consumer.assignment()).asScala.toMap)
-        served.foreach(_.countDown())
-      }
+      if (!waiters.isEmpty) serve()
     } catch { case _: WakeupException => () }
+
+  /** A waiter leaves the queue only when it is served: the wake-up that comes with it may interrupt any call to Kafka. */
+  private def serve(): Unit = {
+    val asking = waiters.asScala.toSeq
+    readTo(consumer.endOffsets(consumer.assignment()).asScala.toMap)
+    asking.foreach { waiter =>
+      waiters.remove(waiter)
+      waiter.countDown()
+    }
+  }
 
   private def idle: Boolean = System.currentTimeMillis() - lastUseMs > spec.idleMs
 
