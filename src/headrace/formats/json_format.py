@@ -190,7 +190,8 @@ def _error(bytes_sql: str, serde: Serde) -> str:
     if not serde.wrapped:
         (one,) = serde.columns.fields
         found = [
-            f"WHEN size({{parsed}}.v) <> 1 THEN concat('expected one value, found ', left({text}, 50))",
+            f"WHEN size({{parsed}}.v) <> 1 THEN if(trim({text}) = '', 'no JSON: it is empty', "
+            f"concat('expected one value, found ', left({text}, 50)))",
             *_range_errors([(one.name, one.type)] if ranges else [], lambda name: "get({parsed}.v, 0)"),
         ]
         reason = f"concat({string_sql(f'expected {one.type}, found ')}, left({text}, 50))"
@@ -199,7 +200,7 @@ def _error(bytes_sql: str, serde: Serde) -> str:
         reason = f"coalesce({_columns_reason(text, serde)}, concat('not JSON, or a nested field is of another type: ', left({text}, 50)))"
     return (
         f"CASE WHEN {bytes_sql} IS NULL THEN CAST(NULL AS STRING) "
-        f"WHEN {{parsed}} IS NULL OR trim({text}) = '' THEN 'no JSON: it is empty' "
+        f"WHEN {{parsed}} IS NULL THEN 'no JSON: it is empty' "
         f"WHEN {{parsed}}.{CORRUPT} IS NOT NULL THEN {reason}{''.join(' ' + one for one in found)} END"
     )
 
