@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from headrace.spark.runtime.cache import Progress, exclusive, folder, forget_unused, scratch, silent, used
@@ -31,13 +31,7 @@ def sources() -> list[Path]:
 
 def classes_jar(spark: Distribution, connectors: Sequence[Path]) -> Path:
     """Where the compiled sources are, or will be."""
-    digest = hashlib.sha256()
-    stamps = [spark.version, *OPTIONS, *(path.name for path in connectors)]
-    for part in stamps:
-        digest.update(part.encode() + b"\0")
-    for path in sources():
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return folder("classes") / f"headrace-{digest.hexdigest()[:24]}.jar"
+    return _jar_of(_contents(), spark, connectors)
 
 
 def provide_classes(
@@ -47,33 +41,53 @@ def provide_classes(
     progress: Progress = silent,
 ) -> Path:
     """The jar of our classes; compiles it when no process has done so before."""
-    jar = classes_jar(spark, connectors)
+    contents = _contents()
+    jar = _jar_of(contents, spark, connectors)
     if jar.exists():
         return used(jar)
     with exclusive(jar.parent, progress):
         if not jar.exists():
-            progress(f"compiling {len(sources())} Scala files")
-            _compile(java, spark, connectors, sources(), jar)
+            progress(f"compiling {len(contents)} Scala files")
+            _compile(java, spark, connectors, contents, jar)
             forget_unused(jar.parent, "headrace-*.jar")
     return jar
 
 
-def _compile(java: Java, spark: Distribution, connectors: Sequence[Path], files: list[Path], jar: Path) -> None:
+def _contents() -> dict[str, bytes]:
+    """Read once: what is hashed must be what is compiled, also while somebody is editing."""
+    return {path.name: path.read_bytes() for path in sources()}
+
+
+def _jar_of(contents: Mapping[str, bytes], spark: Distribution, connectors: Sequence[Path]) -> Path:
+    digest = hashlib.sha256()
+    for stamp in (spark.version, *OPTIONS, *(path.name for path in connectors)):
+        digest.update(stamp.encode() + b"\0")
+    for name, content in contents.items():
+        digest.update(name.encode() + b"\0" + content + b"\0")
+    return folder("classes") / f"headrace-{digest.hexdigest()[:24]}.jar"
+
+
+def _compile(
+    java: Java, spark: Distribution, connectors: Sequence[Path], contents: Mapping[str, bytes], jar: Path
+) -> None:
     compiler = [spark.jar(name) for name in ("scala-compiler-", "scala-library-", "scala-reflect-")]
     with scratch(jar.parent) as made:
+        for name, content in contents.items():
+            (made / name).write_bytes(content)
         command = [
             *(str(java.executable), *_JAVA_OPTIONS, "-cp", _path(compiler), "scala.tools.nsc.Main"),
             *(*OPTIONS, "-d", str(made / jar.name), "-classpath", _path([*spark.jars, *connectors])),
-            *map(str, files),
+            *(str(made / name) for name in contents),
         ]
         done = subprocess.run(  # noqa: S603 (our own command line)
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace"
         )
         if done.returncode != 0:
+            said = (done.stdout + done.stderr).replace(f"{made}{os.sep}", "")
             raise RuntimeUnavailable(
                 "The Scala of Headrace does not compile",
                 "The installation may be damaged: `pip install --force-reinstall headrace`",
-                detail="\n".join((done.stdout + done.stderr).splitlines()[:_SHOWN_LINES]),
+                detail="\n".join(said.splitlines()[:_SHOWN_LINES]),
             )
         (made / jar.name).rename(jar)
 
