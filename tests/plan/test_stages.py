@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from headrace.functions import CATALOGUE
@@ -14,7 +16,7 @@ from headrace.plan.serdes import Serde
 from headrace.plan.stage_modes import Mode
 from headrace.plan.stages import CutSettings, OperatorKind, OutputKind, Stage, stages
 from headrace.plan.types import BIGINT, BOOLEAN, STRING, struct
-from headrace.plan.windows import Session, Tumbling
+from headrace.plan.windows import Tumbling
 
 KEY = Serde("kafka", struct(id=STRING), wrapped=False)
 VALUE = Serde("json", struct(name=STRING, amount=BIGINT))
@@ -154,7 +156,7 @@ def test_a_repartition_is_a_topic_that_others_read() -> None:
     assert [channel.topic for channel in found["n"].channels] == ["p-r-repartition"]
 
 
-def test_final_results_of_a_built_in_window_are_held_back_by_the_aggregate_itself() -> None:
+def test_final_results_of_a_window_are_held_back_by_the_aggregate_itself() -> None:
     windowed = s.Aggregate("n", "g", COUNT, window=Tumbling(10_000, 0))
     key = Serde("kafka", struct(id=STRING), wrapped=False)
     steps = (source("a"), s.GroupBy("g", "a"), windowed, s.Suppress("final", "n"))
@@ -167,11 +169,11 @@ def test_final_results_of_a_built_in_window_are_held_back_by_the_aggregate_itsel
     assert list(found) == ["n"]
     assert found["n"].operator is not None and found["n"].operator.final
     assert found["n"].mode is Mode.MICRO_BATCH
-    sessions = s.Aggregate("n", "g", COUNT, window=Session(10_000, 0))
+    kept = replace(windowed, store="kept")
     found = cut(
         *steps[:2],
-        sessions,
-        steps[3],
+        kept,
+        *steps[3:],
         s.ToStream("changes", "final"),
         s.SelectKey("k", "changes", (Named("id", Column("id")),)),
         sink("out", "k", COUNTED, key),

@@ -17,7 +17,7 @@ from headrace.plan.engine import Guarantee
 from headrace.plan.plan import Plan, PlanError
 from headrace.plan.relations import Relation, RelationKind
 from headrace.plan.stage_modes import Mode, real_time_obstacles
-from headrace.plan.windows import Hopping, Tumbling
+from headrace.plan.windows import Hopping, Session, Sliding, Tumbling
 
 
 class StageSettings(Protocol):
@@ -293,9 +293,7 @@ class _Cut:
             step.until_window_closes
             and isinstance(before, s.Aggregate)
             and before.store is None
-            and bool(before.aggregates)
-            and isinstance(before.window, Tumbling | Hopping)
-            and not getattr(before.window, "incremental", False)
+            and isinstance(before.window, Tumbling | Hopping | Session | Sliding)
             and len(self.readers[step.input]) == 1
             and not self._old_wanted(step.id)
         )
