@@ -46,8 +46,8 @@ class Sequence:
 
 @dataclass(frozen=True)
 class Topology:
-    """`final_only`: compared by the last value of each key, because one side does not emit every update. `one_by_one`: records of different keys
-    meet behind a first operator, and a micro-batch works key by key, so each record is a batch of its own."""
+    """`final_only`: compared by the last value of each key, because one side does not emit every update. `one_by_one`: there is a
+    second operator behind a first one, which Kafka Streams runs through for each record; here a topic lies between them."""
 
     name: str
     build: Callable[[App], Any]
@@ -66,9 +66,10 @@ class Case:
     def name(self) -> str:
         return f"{self.topology.name}/{self.sequence.name}"
 
-    def waits(self, mode: str) -> bool:
+    @property
+    def waits(self) -> bool:
         """Whether each record is processed before the next is sent."""
-        return self.sequence.stepwise or (self.topology.one_by_one and mode != "real_time")
+        return self.sequence.stepwise or self.topology.one_by_one
 
     def app(self) -> App:
         app = App(self.name.replace("/", "-"))

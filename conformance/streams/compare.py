@@ -26,7 +26,7 @@ def run(case: Case, mode: str, spark: Any, broker: Any) -> dict[str, list[Output
     with StreamsDriver(app, spark=spark, broker=broker, guarantee=guarantee, mode=drive) as driver:
         for record in case.sequence.records:
             driver.pipe(record.topic, record.key, record.value, record.timestamp)
-            if case.waits(mode):
+            if case.waits:
                 driver.process()
         return {topic: list(driver.read(topic)) for topic in case.question()["topics"]}
 

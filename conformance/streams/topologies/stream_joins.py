@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from conformance.streams.case import OUT, Item, topology
-from conformance.streams.sequences import APART, CROSSED, DELETIONS, LEFT_FIRST, RIGHT_FIRST
+from conformance.streams.sequences import APART, CROSSED, DELETIONS, LEFT_FIRST, RIGHT_FIRST, TABLE_FIRST
 from headrace.streams import App, fn, seconds, within
 
 WINDOW = within(seconds(5), grace=seconds(0))
@@ -101,19 +101,19 @@ def stream_table_with_mapped_table(app: App) -> None:
     left.join(right.map_values(lambda i: Item(fn.concat(i.name, "!"), i.n + 1)), joined).to(OUT)
 
 
-@topology(LEFT_FIRST, RIGHT_FIRST)
+@topology(LEFT_FIRST, RIGHT_FIRST, one_by_one=True)
 def stream_table_then_count(app: App) -> None:
     left, right = stream_and_table(app)
     left.join(right, joined).group_by_key().count().to_stream().to(OUT)
 
 
-@topology(RIGHT_FIRST)
+@topology(TABLE_FIRST)
 def global_table_inner(app: App) -> None:
     left = app.stream("left", key=str, value=Item)
     left.join(app.global_table("right", key=str, value=Item), joined, on=lambda key, i: key).to(OUT)
 
 
-@topology(RIGHT_FIRST)
+@topology(TABLE_FIRST)
 def global_table_left(app: App) -> None:
     left = app.stream("left", key=str, value=Item)
     left.left_join(app.global_table("right", key=str, value=Item), joined, on=lambda key, i: key).to(OUT)

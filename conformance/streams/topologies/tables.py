@@ -163,13 +163,13 @@ def foreign_key_left(app: App) -> None:
     left.left_join(right, joined, on=lambda i: i.name).to_stream().to(OUT)
 
 
-@topology(LEFT_FIRST, RIGHT_FIRST)
+@topology(LEFT_FIRST, RIGHT_FIRST, one_by_one=True)
 def counts_joined_with_a_table(app: App) -> None:
     counts = app.stream("left", key=str, value=Item).group_by_key().count()
     counts.join(app.table("right", key=str, value=Item), lambda n, i: Item(i.name, n * 100 + i.n)).to_stream().to(OUT)
 
 
-@topology(LEFT_FIRST, RIGHT_FIRST)
+@topology(LEFT_FIRST, RIGHT_FIRST, one_by_one=True)
 def stream_joined_with_counts(app: App) -> None:
     counts = app.stream("right", key=str, value=Item).group_by_key().count()
     app.stream("left", key=str, value=Item).left_join(
