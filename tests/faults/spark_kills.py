@@ -237,6 +237,7 @@ class OpenTransactions:
         while self.any() is not is_open:
             if time.monotonic() > deadline:
                 return False
+            time.sleep(0.002)  # a transaction is open for tens of milliseconds
         return True
 
     def close(self) -> None:
