@@ -32,7 +32,7 @@ class KeyValue(NamedTuple):
 
 @dataclass(frozen=True)
 class State:
-    """A variable of the state with a time limit: forgotten `ttl_ms` after it was last written."""
+    """A variable of the state with a time limit: forgotten `ttl_ms` of event time after it was last written."""
 
     type: Any
     ttl_ms: int | None = None

@@ -23,6 +23,7 @@ from headrace.plan.types import Struct
 from headrace.spark.python_values import checked, plain
 
 VALUE_COLUMN = "value"
+TIMERS = "headrace timers"  # no name that a variable could have
 
 
 @dataclass(frozen=True)
@@ -49,10 +50,9 @@ class PythonProcessor(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._handle = handle
         self._processor = self._class()
-        self._states = {
-            one.name: handle.getValueState(one.name, f"value {spark_type(one.type)}", one.ttl_ms)
-            for one in self._variables
-        }
+        self._states = {one.name: handle.getValueState(one.name, _schema(one)) for one in self._variables}
+        if any(one.ttl_ms is not None for one in self._variables):
+            self._states[TIMERS] = handle.getValueState(TIMERS, "value ARRAY<BIGINT>")
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
         watermark = timerValues.getCurrentWatermarkInMs()
@@ -71,6 +71,8 @@ class PythonProcessor(StatefulProcessor):
         due = expiredTimerInfo.getExpiryTimeInMs()
         key_columns, user_key = self._key(key)
         context = KeyContext(self._handle, self._states, self._variables, due, timerValues.getCurrentWatermarkInMs())
+        if not context.is_the_users(due):
+            return
         yield from self._outcome(
             lambda: self._processor.on_timer(user_key, due, context), key_columns, due, (None, None, None)
         )
@@ -155,32 +157,66 @@ class KeyContext:
         watermark: int,
     ) -> None:
         self._handle = handle
+        self._timers = states.get(TIMERS)
         self.timestamp_ms = ts
         self.watermark_ms = watermark
-        self.state = KeyState(states, {one.name: one for one in variables})
+        self.state = KeyState(states, {one.name: one for one in variables}, handle, ts)
 
     def schedule(self, timestamp_ms: int) -> None:
+        if self._timers is not None:
+            self._timers.update(([*self._scheduled(), timestamp_ms],))
         self._handle.registerTimer(timestamp_ms)
+
+    def is_the_users(self, due: int) -> bool:
+        """Whether a timer that is due was scheduled by the processor; one that only forgets state has done its work here."""
+        if self._timers is None:
+            return True
+        self.state.forget(due)
+        scheduled = self._scheduled()
+        left = [one for one in scheduled if one > due]
+        if left:
+            self._timers.update((left,))
+        else:
+            self._timers.clear()
+        return due in scheduled
+
+    def _scheduled(self) -> list[int]:
+        held = self._timers.get() if self._timers is not None else None
+        return [] if held is None else list(held[0])
 
 
 class KeyState(MutableMapping[str, Any]):
-    """The variables of a key, read and written as they are used."""
+    """The variables of a key, read and written as they are used.
 
-    def __init__(self, states: dict[str, Any], variables: dict[str, StateVariable]) -> None:
+    Spark forgets state by itself only where timers are of its own clock; ours are of event time, and so is a variable's time to live. It
+    is kept beside the value, and a timer of our own removes what has passed it.
+    """
+
+    def __init__(
+        self, states: dict[str, Any], variables: dict[str, StateVariable], handle: StatefulProcessorHandle, now_ms: int
+    ) -> None:
         self._states = states
         self._variables = variables
+        self._handle = handle
+        self._now_ms = now_ms
 
     def __getitem__(self, name: str) -> Any:
         state, variable = self._find(name)
         held = state.get()
-        return None if held is None else to_python(plain(held[0], variable.type), Any)
+        if held is None or (variable.ttl_ms is not None and held[1] <= self._now_ms):
+            return None
+        return to_python(plain(held[0], variable.type), Any)
 
     def __setitem__(self, name: str, value: Any) -> None:
         state, variable = self._find(name)
         if value is None:
             state.clear()
-        else:
+        elif variable.ttl_ms is None:
             state.update((checked(to_plain(value), variable.type),))
+        else:
+            until = self._now_ms + variable.ttl_ms
+            state.update((checked(to_plain(value), variable.type), until))
+            self._handle.registerTimer(until)
 
     def __delitem__(self, name: str) -> None:
         self._find(name)[0].clear()
@@ -191,9 +227,22 @@ class KeyState(MutableMapping[str, Any]):
     def __len__(self) -> int:
         return len(self._variables)
 
+    def forget(self, now_ms: int) -> None:
+        """Remove what has lived its time."""
+        for name, variable in self._variables.items():
+            held = self._states[name].get() if variable.ttl_ms is not None else None
+            if held is not None and held[1] <= now_ms:
+                self._states[name].clear()
+
     def _find(self, name: str) -> tuple[Any, StateVariable]:
         if name not in self._variables:
             raise KeyError(
                 f"the processor declares no state {name!r}; it declares {', '.join(self._variables) or 'none'}"
             )
         return self._states[name], self._variables[name]
+
+
+def _schema(variable: StateVariable) -> str:
+    """A variable's columns: its value, and of one that is forgotten the event time until when it is known."""
+    value = f"value {spark_type(variable.type)}"
+    return value if variable.ttl_ms is None else f"{value}, until BIGINT"
