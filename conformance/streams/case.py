@@ -66,10 +66,10 @@ class Case:
     def name(self) -> str:
         return f"{self.topology.name}/{self.sequence.name}"
 
-    @property
-    def waits(self) -> bool:
-        """Whether each record is processed before the next is sent."""
-        return self.sequence.stepwise or self.topology.one_by_one
+    def waits(self, mode: str) -> bool:
+        """Whether each record is processed before the next is sent; in real-time mode also because two topics have no common order."""
+        topics = {record.topic for record in self.sequence.records}
+        return self.sequence.stepwise or self.topology.one_by_one or (mode == "real_time" and len(topics) > 1)
 
     def app(self) -> App:
         app = App(self.name.replace("/", "-"))
