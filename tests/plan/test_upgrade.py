@@ -38,8 +38,11 @@ def test_another_aggregate_key_window_or_topic_does_not_fit() -> None:
     assert reasons(old, (SOURCE, GROUP, total, SINK)) == ["step 'n' keeps other state: aggregates changed"]
     by_name = replace(GROUP, key=(Named("name", Column("name")),))
     key = Serde("kafka", struct(name=STRING), wrapped=False)
-    (reason,) = reasons(old, (SOURCE, by_name, COUNT, replace(SINK, key=key)))
-    assert reason.startswith("step 'n' has other input columns: grouped stream (id STRING)")
+    columns, group = reasons(old, (SOURCE, by_name, COUNT, replace(SINK, key=key)))
+    assert columns.startswith("step 'n' has other input columns: grouped stream (id STRING)")
+    assert group == "step 'n' keeps other state: group key changed"
+    same_type = replace(GROUP, key=(Named("id", Column("name")),))
+    assert reasons(old, (SOURCE, same_type, COUNT, SINK)) == [group]
     windowed = replace(COUNT, window=Tumbling(1000))
     stream = (s.ToStream("c", "n"), s.SelectKey("k", "c", (Named("id", Column("id")),)), replace(SINK, input="k"))
     assert reasons(old, (SOURCE, GROUP, windowed, *stream)) == ["step 'n' keeps other state: window changed"]

@@ -52,7 +52,7 @@ def fingerprint(plan: Plan, stage: Stage, known: Mapping[str, Relation], shuffle
         body["operator"] = {
             "kind": operator.kind.value,
             "final": operator.final,
-            "step": _state_part(plan.step(operator.step)),
+            "step": _state_part(plan, plan.step(operator.step)),
             "inputs": [_relation(known[port.flow]) for port in operator.ports],
         }
         if shuffle_partitions is not None:
@@ -110,11 +110,18 @@ def _relation(relation: Relation) -> str:
     return str(relation)
 
 
-def _state_part(step: s.Step) -> dict[str, Any]:
-    """The fields of a step that its state depends on: not where results are kept, and of a join's result only the columns it is made of."""
+def _state_part(plan: Plan, step: s.Step) -> dict[str, Any]:
+    """The fields of a step that its state depends on: not where results are kept, and of a join's result only the columns it is made of.
+
+    An aggregate's state is by the group's key, so what that key is made of belongs to it.
+    """
     node: dict[str, Any] = encode_node(step)
     free = {"id", "store", "input", "left", "right"}
     part = {name: value for name, value in node.items() if name not in free}
+    if isinstance(step, s.Aggregate):
+        group = plan.step(step.input)
+        assert isinstance(group, s.GroupBy)
+        part["group key"] = encode_node(group).get("key")
     if isinstance(step, s.JOINS):
         part["columns"] = sorted({str(one) for one in expressions_of(step.columns) if isinstance(one, Column)})
     return part
