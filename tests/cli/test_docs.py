@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from headrace.cli.reference import commands
+from headrace.engine.settings import PIPELINE_SETTINGS
 from headrace.replica.features import KNOWN as FEATURES
 from headrace.settings import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS
 from headrace.settings.kafka_names import UNUSED_KAFKA_SETTINGS
@@ -36,7 +37,19 @@ CLIENT_SETTINGS = {
     "transactional.id",
     "group.protocol",
 }
-SETTINGS = {*BROKER_SETTINGS, *TOPIC_SETTINGS, *GROUP_SETTINGS, *UNUSED_KAFKA_SETTINGS, *CLIENT_SETTINGS, *FEATURES}
+# How names in Python begin that look like settings.
+PYTHON_NAMES = ("str.", "key.", "app.", "b.", "fs.", "headrace.testing")
+SINK_OPTIONS = {"check.replay"}
+SETTINGS = {
+    *BROKER_SETTINGS,
+    *TOPIC_SETTINGS,
+    *GROUP_SETTINGS,
+    *UNUSED_KAFKA_SETTINGS,
+    *CLIENT_SETTINGS,
+    *FEATURES,
+    *PIPELINE_SETTINGS,
+    *SINK_OPTIONS,
+}
 _CODE = re.compile(r"`([^`\n]+)`")
 _SETTING = re.compile(r"^([a-z]+(?:\.[a-z]+)+)(?:=.*)?$")
 _COMMAND = re.compile(r"headrace(?: [a-z][a-z-]*)+")
@@ -46,12 +59,17 @@ _LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 _FILES = (".md", ".py", ".properties", ".lock", ".toml", ".metadata", ".ci")
 
 
+def _is_python(name: str) -> bool:
+    place = PROJECT / "src" / name.replace(".", "/")
+    return name.startswith(PYTHON_NAMES) or place.is_dir() or place.with_suffix(".py").is_file()
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
 def test_a_page(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     for code in _CODE.findall(text):
         setting = _SETTING.match(code)
-        if setting and not setting[1].endswith(_FILES) and not setting[1].startswith(("headrace.testing", "b.", "fs.")):
+        if setting and not setting[1].endswith(_FILES) and not _is_python(setting[1]):
             assert setting[1] in SETTINGS, f"{setting[1]} is no setting"
     paths = {path for path, _, _ in commands()}
     for found in _COMMAND.findall(text):
