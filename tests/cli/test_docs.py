@@ -38,7 +38,7 @@ CLIENT_SETTINGS = {
     "group.protocol",
 }
 # How names in Python begin that look like settings.
-PYTHON_NAMES = ("str.", "key.", "app.", "b.", "fs.", "headrace.testing")
+PYTHON_NAMES = ("p.", "str.", "key.", "app.", "b.", "fs.", "headrace.testing")
 SINK_OPTIONS = {"check.replay"}
 SETTINGS = {
     *BROKER_SETTINGS,
