@@ -1,6 +1,6 @@
 """`python -m conformance [SUITE ...]`: the suites of other projects on Headrace and on Apache Kafka, both columns.
 
-Without names it runs every suite, then our own client tests with every peer required, then the long fault runs. A run cut
+Without names it runs every suite, then our own client tests with every peer required, pipelines against Kafka Streams, then the long fault runs. A run cut
 short goes on where it stopped. Ends with status 1 when something that passes on Apache Kafka, and is no listed exception, does not pass here.
 """
 
@@ -23,16 +23,19 @@ from conformance.suites import SUITES
 from conformance.suites.suite import Suite
 
 CLIENTS = "clients"
+STREAMS = "streams"
 FAULTS = "faults"
 
 
 def main() -> None:
     options = _options()
-    names = options.suites or [*SUITES, CLIENTS, FAULTS]
+    names = options.suites or [*SUITES, CLIENTS, STREAMS, FAULTS]
     failed = False
     for name in names:
         if name == CLIENTS:
             failed |= not run_client_tests()
+        elif name == STREAMS:
+            failed |= subprocess.run([sys.executable, "-m", "conformance.streams"]).returncode != 0
         elif name == FAULTS:
             failed |= not faults.run(source_fingerprint(), fresh=options.fresh)
         else:
@@ -47,9 +50,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "suites",
         nargs="*",
-        choices=[*SUITES, CLIENTS, FAULTS, []],
+        choices=[*SUITES, CLIENTS, STREAMS, FAULTS, []],
         metavar="SUITE",
-        help=f"{', '.join(SUITES)}, {CLIENTS}, {FAULTS}",
+        help=f"{', '.join(SUITES)}, {CLIENTS}, {STREAMS}, {FAULTS}",
     )
     parser.add_argument("--only", default="", help="units, separated by commas; a unit is matched by its beginning")
     parser.add_argument("--fresh", action="store_true", help="run Headrace's column anew")
