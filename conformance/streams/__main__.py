@@ -6,17 +6,19 @@ Resumable: what was compared with these sources is not run again. Ends with stat
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import sys
 import tomllib
 from pathlib import Path
 from typing import Any
 
-from conformance.cache import CACHE
+from conformance.cache import CACHE, PROJECT
 from conformance.streams import compare, expected
 from conformance.streams.case import Case, all_cases
 
 KNOWN = Path(__file__).parent / "differences.toml"
+PACKAGES = ("plan", "functions", "formats", "streams", "spark", "testing")
 RESULTS = CACHE / "conformance" / "streams.jsonl"
 
 
@@ -27,7 +29,8 @@ def main() -> None:
         print(f"recorded {expected.record(all_cases())} answers of Kafka Streams in {expected.PATH.name}")
         return
     todo = [(case, mode) for mode in options.modes.split(",") for case in cases if compare.applies(case, mode)]
-    done = {} if options.fresh else _done()
+    sources = fingerprint()
+    done = {} if options.fresh else _done(None if options.stale else sources)
     answers = expected.read()
     from headrace.testing import broker
     from headrace.testing.spark import spark_session
@@ -40,7 +43,7 @@ def main() -> None:
             with broker() as kafka:
                 wrong = _compare(case, mode, answers[case.name], spark, kafka)
             done[case.name, mode] = wrong
-            log.write(json.dumps({"case": case.name, "mode": mode, "wrong": wrong}) + "\n")
+            log.write(json.dumps({"case": case.name, "mode": mode, "wrong": wrong, "sources": sources}) + "\n")
             log.flush()
             print(f"{number}/{len(todo)} {mode} {case.name}: {'equal' if not wrong else wrong[0][:300]}", flush=True)
     sys.exit(_report(todo, done))
@@ -52,6 +55,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--modes", default=",".join(compare.MODES), help="micro_batch, real_time, exactly_once")
     parser.add_argument("--record", action="store_true", help="ask Kafka Streams anew and keep its answers")
     parser.add_argument("--fresh", action="store_true", help="forget earlier results")
+    parser.add_argument("--stale", action="store_true", help="keep results of earlier sources")
     parser.add_argument("--failed", action="store_true", help="run again what differed")
     return parser.parse_args()
 
@@ -63,11 +67,22 @@ def _compare(case: Case, mode: str, answer: dict[str, Any], spark: Any, kafka: A
         return [f"{type(error).__name__}: {error}"[:1000]]
 
 
-def _done() -> dict[tuple[str, str], list[str]]:
+def fingerprint() -> str:
+    """Of everything that a result depends on: what a plan is made, lowered and run by, and the cases."""
+    digest = hashlib.sha256()
+    folders = [*(PROJECT / "src" / "headrace" / name for name in PACKAGES), PROJECT / "conformance" / "streams"]
+    for path in sorted(path for folder in folders for path in folder.rglob("*")):
+        if path.suffix in (".py", ".scala", ".java"):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _done(sources: str | None) -> dict[tuple[str, str], list[str]]:
+    """Earlier results; with `sources` only those of the same ones."""
     if not RESULTS.exists():
         return {}
     lines = [json.loads(line) for line in RESULTS.read_text().splitlines()]
-    return {(line["case"], line["mode"]): line["wrong"] for line in lines}
+    return {(line["case"], line["mode"]): line["wrong"] for line in lines if sources in (None, line.get("sources"))}
 
 
 def _report(todo: list[tuple[Case, str]], done: dict[tuple[str, str], list[str]]) -> int:
