@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 MAX_DEPTH = 64
-MAX_TEXT = 1 << 20
+MAX_TEXT = 1 << 18
 
 
 class TypeTextError(ValueError):
