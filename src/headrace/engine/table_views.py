@@ -9,13 +9,13 @@ from typing import Any
 
 from headrace.engine.record import PipelineRecord
 from headrace.engine.settings import EngineSettings
-from headrace.formats import FORMATS, FormatError
+from headrace.formats import FormatError
 from headrace.functions import CATALOGUE
 from headrace.plan.engine import EngineError
 from headrace.plan.relations import relations
-from headrace.plan.serdes import KeyWindow, Serde
 from headrace.plan.stores import StoreTopic, stores
-from headrace.tables import ChangelogTable, Row, Rows, SessionWindows, TableError, TimeWindows, by_value
+from headrace.stored_tables import open_store
+from headrace.tables import ChangelogTable, Row, Rows, TableError
 
 OPEN_TIMEOUT_S = 30.0
 MAX_ROWS = 10_000
@@ -73,7 +73,10 @@ class TableViews:
             if store not in known:
                 names = ", ".join(known) or "none; give a step `store=`"
                 raise EngineError(f"pipeline {record.name!r} has no table {store!r}; it has: {names}")
-            table = open_table(self._settings, known[store])
+            settings = self._settings
+            table = open_store(
+                settings.bootstrap_servers, known[store], settings.kafka, Path(settings.data_dir) / "tables"
+            )
             self._tables[record.name, store] = (known[store], table)
         try:
             table.wait_until_current(OPEN_TIMEOUT_S)
@@ -83,34 +86,6 @@ class TableViews:
             table.close()
             raise EngineError(str(error)) from error
         return known[store], table
-
-
-def open_table(settings: EngineSettings, topic: StoreTopic) -> Table:
-    """The table of a store's changelog, decoded."""
-    key, value = _without_window(topic.key), topic.value
-    keys, values = FORMATS[key.format], FORMATS[value.format]
-    return ChangelogTable(
-        settings.bootstrap_servers,
-        topic.topic,
-        encode_key=lambda given: keys.encode(given, key) or b"",
-        decode_key=lambda data: keys.decode(data, key),
-        decode_value=lambda data: values.decode(data, value),
-        order=by_value(topic.topic, lambda data: list((keys.decode(data, key) or {}).values())),
-        windows=_windows(topic.key),
-        directory=Path(settings.data_dir) / "tables",
-        client_settings=settings.kafka,
-    )
-
-
-def _without_window(serde: Serde) -> Serde:
-    """The table takes the window off a key by itself."""
-    return Serde(serde.format, serde.columns, serde.options, serde.wrapped)
-
-
-def _windows(serde: Serde) -> TimeWindows | SessionWindows | None:
-    if serde.window is None:
-        return None
-    return SessionWindows() if serde.window is KeyWindow.SESSION else TimeWindows(serde.window_size_ms)
 
 
 def _rows(table: Table, topic: StoreTopic, query: Mapping[str, Any], limit: int) -> Rows[Any, Any]:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headrace.plan.serdes import KeyWindow, Serde
 from headrace.plan.stores import StoreTopic
 from headrace.streams.errors import StreamsError
 from headrace.streams.schema import Shape
 from headrace.streams.values import from_row, to_row
 
 if TYPE_CHECKING:
-    from headrace.tables import ChangelogTable
+    pass
 
 OPEN_TIMEOUT_S = 30.0
 _LAST_MS = (1 << 63) - 1
@@ -33,11 +32,17 @@ class Lookups:
     def __init__(
         self, bootstrap_servers: str, client_settings: Mapping[str, str], topic: StoreTopic, key: Shape, value: Shape
     ) -> None:
+        from headrace.stored_tables import open_store
+
         self._topic = topic
         self._key = key
         self._value = value
-        self._table = _open(bootstrap_servers, client_settings, topic)
-        self._table.wait_until_current(OPEN_TIMEOUT_S)
+        self._table = open_store(bootstrap_servers, topic, client_settings)
+        try:
+            self._table.wait_until_current(OPEN_TIMEOUT_S)
+        except BaseException:
+            self._table.close()
+            raise
 
     def get(self, key: Any) -> Any:
         if self._topic.key.window is not None:
@@ -70,24 +75,3 @@ class Lookups:
         key = from_row(row.key, self._key)
         window = None if row.window is None else (row.window.start_ms, row.window.end_ms)
         return TableRow(key, from_row(row.value, self._value), row.timestamp_ms, window)
-
-
-def _open(bootstrap_servers: str, client_settings: Mapping[str, str], topic: StoreTopic) -> ChangelogTable[Any, Any]:
-    from headrace.formats import FORMATS
-    from headrace.tables import ChangelogTable, SessionWindows, TimeWindows, by_value
-
-    key, value = Serde(topic.key.format, topic.key.columns, topic.key.options, topic.key.wrapped), topic.value
-    keys, values = FORMATS[key.format], FORMATS[value.format]
-    windows: TimeWindows | SessionWindows | None = None
-    if topic.key.window is not None:
-        windows = SessionWindows() if topic.key.window is KeyWindow.SESSION else TimeWindows(topic.key.window_size_ms)
-    return ChangelogTable(
-        bootstrap_servers,
-        topic.topic,
-        encode_key=lambda given: keys.encode(given, key) or b"",
-        decode_key=lambda data: keys.decode(data, key),
-        decode_value=lambda data: values.decode(data, value),
-        order=by_value(topic.topic, lambda data: list((keys.decode(data, key) or {}).values())),
-        windows=windows,
-        client_settings=client_settings,
-    )
