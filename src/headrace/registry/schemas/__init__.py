@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+from headrace.registry.schemas.avro import AvroType
 from headrace.registry.schemas.errors import InvalidSchema, UnknownFormat, UnknownSchemaType
 from headrace.registry.schemas.identity import fingerprint, guid
 from headrace.registry.schemas.levels import Level, check
@@ -23,7 +24,7 @@ from headrace.registry.schemas.model import (
     with_version,
 )
 
-TYPES: Mapping[str, SchemaType] = MappingProxyType({})
+TYPES: Mapping[str, SchemaType] = MappingProxyType({kind.name: kind for kind in (AvroType(),)})
 """By name, in the order of `GET /schemas/types`."""
 
 

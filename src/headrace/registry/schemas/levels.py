@@ -55,9 +55,9 @@ def _check_one(new: ParsedSchema, old: ParsedSchema, level: Level, policy: Polic
         return ["Incompatible because of different schema type"]
     messages: list[str] = []
     if level.old_reads_new:
-        messages += _breaking(old, new, policy, reader="old", writer="new")
+        messages += _breaking(old, new, policy, ("old", "new"))
     if level.new_reads_old:
-        backward = _breaking(new, old, policy, reader="new", writer="old")
+        backward = _breaking(new, old, policy, ("new", "old"))
         if not backward and level.old_reads_new:
             # In both directions Confluent names the old schema only with what breaks new readers.
             return messages
@@ -65,8 +65,8 @@ def _check_one(new: ParsedSchema, old: ParsedSchema, level: Level, policy: Polic
     return messages + _about(old) if messages else []
 
 
-def _breaking(reader: ParsedSchema, writer: ParsedSchema, policy: Policy, **words: str) -> list[str]:
-    return [found.text(**words) for found in reader.differences(writer, policy) if not found.compatible]
+def _breaking(reader: ParsedSchema, writer: ParsedSchema, policy: Policy, words: tuple[str, str]) -> list[str]:
+    return [found.text(*words) for found in reader.differences(writer, policy) if not found.compatible]
 
 
 def _about(old: ParsedSchema) -> list[str]:
