@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from tests.faults.spark_kills import Options, run
+from tests.faults.spark_kill_run import Options, run
 
 
 @pytest.mark.timeout(300)
