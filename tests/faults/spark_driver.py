@@ -22,7 +22,7 @@ from headrace.spark.pipeline import PipelineSettings, RunningPipeline, start
 from headrace.spark.session import SessionSettings, java_process, start_session, stop_session
 from tests.faults.spark_workloads import Run, load
 
-POLL_S = 0.25
+POLL_S = 0.5
 
 
 def say(event: str, **more: object) -> None:

@@ -11,6 +11,7 @@ import json
 import random
 import shutil
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -87,6 +88,8 @@ class KillTest:
             str(scratch / "spark.log"),
         )
         self.driver = Driver(run, self._driver_failed)
+        self._asker = client.consumer(broker.bootstrap_servers)
+        self._asking = threading.Lock()
 
     def run(self) -> tuple[Figures, Verdict]:
         started = time.monotonic()
@@ -105,6 +108,7 @@ class KillTest:
         self.figures.barriers = flow.barriers
         self._check_input()
         self.figures.log_records = self._length(self.workload.outputs)
+        self._asker.close()
         return self.figures, self._judge()
 
     def _driver_failed(self, reason: str) -> None:
@@ -181,7 +185,7 @@ class KillTest:
         while self._length(self.workload.outputs) <= length and self.driver.caught_up_at < time.time() - 2:
             flow.check()
             assert time.monotonic() < deadline, f"no output in {PROGRESS_TIMEOUT_S:g} s:\n{self.driver.log()}"
-            time.sleep(0.1)
+            time.sleep(0.2)
 
     def _wait_processed(self, since: float) -> None:
         """Until all that was with the broker at this time is processed, whatever is killed meanwhile."""
@@ -203,11 +207,8 @@ class KillTest:
 
     def _length(self, topics: Mapping[str, int]) -> int:
         """All end offsets together; asked again while the broker is away."""
-        consumer = client.consumer(self.broker.bootstrap_servers)
-        try:
-            return sum(_end(consumer, place) for place in _places(topics))
-        finally:
-            consumer.close()
+        with self._asking:
+            return sum(_end(self._asker, place) for place in _places(topics))
 
     def _check_input(self) -> None:
         """The input itself must hold each record once, or the verdict means nothing."""

@@ -106,7 +106,9 @@ def outcome(name: str, options: Options, digest: str, *, fresh: bool) -> dict[st
 
 def print_table(outcomes: dict[str, Any]) -> None:
     shown = ("driver_kills", "broker_kills", "expected", "seen", "lost", "doubled", "wrong", "table_rows", "seconds")
-    print("\n| run | " + " | ".join(name.replace("_", " ") for name in shown) + " |\n" + "|---" * (len(shown) + 1) + "|")
+    print(
+        "\n| run | " + " | ".join(name.replace("_", " ") for name in shown) + " |\n" + "|---" * (len(shown) + 1) + "|"
+    )
     for name, figures in outcomes.items():
         cells = ["failed"] if "error" in figures else [f"{figures[one]:,}" for one in shown]
         print(f"| {name} | {' | '.join(cells)} |")
