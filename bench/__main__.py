@@ -17,6 +17,7 @@ import time
 from bench import report
 from bench.cases import CASES, Case
 from bench.metrics import METRICS, Measured
+from bench.pipelines import suite
 from bench.target import SCRATCH, Target
 from conformance import install
 from conformance.apache_kafka import ApacheKafka
@@ -31,6 +32,9 @@ STEADY = 0.1
 def main() -> None:
     options = _options()
     install.PEERS["apache-kafka"].install()
+    if options.only == "pipelines":
+        suite.main(options)
+        return
     install.PEERS["librdkafka"].install()
     # What pip does at installation. Python itself would do it at the first start, unless PYTHONDONTWRITEBYTECODE is set.
     compileall.compile_dir(PROJECT / "src", quiet=1)
@@ -60,11 +64,12 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="less data, fewer cases; under 8 minutes")
     parser.add_argument(
-        "--only", default="", help=f"cases, separated by commas: {', '.join(case.name for case in CASES)}"
+        "--only", default="", help=f"cases, separated by commas: {', '.join(case.name for case in CASES)}; or pipelines"
     )
     parser.add_argument("--runs", type=int, help="measured runs of each case on each broker (3, some cases 5)")
     parser.add_argument("--fresh", action="store_true", help="measure again what is kept")
     parser.add_argument("--kafka-only", action="store_true", help="to try the harness without Headrace")
+    suite.arguments(parser)
     return parser.parse_args()
 
 
