@@ -60,7 +60,9 @@ def test_list_says_how_to_begin(engine: LocalEngine, capsys: pytest.CaptureFixtu
 
 def test_show_explains_itself(copy: LocalEngine, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["stream", "show", "copy"]) == 0
-    assert "running, at_least_once, revision 1" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "running, at_least_once, revision 1" in shown
+    assert "late: 3 records of in-1" in shown
     assert main(["stream", "explain", "copy", "--form", "mermaid"]) == 0
     assert "flowchart" in capsys.readouterr().out
 

@@ -12,6 +12,7 @@ class ScriptedRunning:
     def __init__(self, record: PipelineRecord) -> None:
         self.record = record
         self.error: Exception | None = None
+        self.told: dict[str, str] = {}
         self.stopped = threading.Event()
         self.may_stop = threading.Event()
         self.may_stop.set()
@@ -21,7 +22,17 @@ class ScriptedRunning:
         self.stopped.set()
 
     def progress(self) -> dict[str, Any]:
-        return {"rows_in": 1}
+        late = {"step": "count", "partition": "in-1", "records": 3, "behind_ms": 60_000}
+        return {
+            "rows_in": 1,
+            "late": 3,
+            "dropped": 2,
+            "late_partitions": [late],
+            "warnings": ["late: 3 records of in-1"],
+        }
+
+    def warnings(self) -> dict[str, str]:
+        return self.told
 
     def exception(self) -> Exception | None:
         return self.error

@@ -73,7 +73,7 @@ def test_a_pipeline_from_submission_to_its_end(remote: RemoteEngine) -> None:
     assert (submitted.name, submitted.revision, submitted.guarantee) == ("copy", 1, Guarantee.EXACTLY_ONCE)
     wait_for(remote, PipelineState.RUNNING)
     assert remote.plan("copy") == copy_plan()
-    assert remote.progress("copy") == {"rows_in": 1}
+    assert remote.progress("copy")["rows_in"] == 1
     assert remote.pause("copy").desired is DesiredState.PAUSED
     wait_for(remote, PipelineState.PAUSED)
     remote.reset("copy")
@@ -155,6 +155,8 @@ def test_metrics_and_health(server: EngineServer, remote: RemoteEngine) -> None:
     text = send(server, "GET", "/metrics")[1]["text"]
     assert 'headrace_pipeline_state{pipeline="copy",state="running"} 1.0' in text
     assert 'headrace_pipeline_rows_in{pipeline="copy"} 1.0' in text
+    assert 'headrace_pipeline_dropped{pipeline="copy"} 2.0' in text
+    assert 'headrace_pipeline_partition_late{partition="in-1",pipeline="copy",step="count"} 3.0' in text
 
 
 def test_the_address_of_no_engine_gives_one_sentence(house: LocalBroker) -> None:

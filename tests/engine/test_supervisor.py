@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from headrace.engine.record import PipelineRecord
-from headrace.engine.supervisor import Supervisor
+from headrace.engine.supervisor import LOOK_MS, Supervisor
 from headrace.plan.engine import (
     DesiredState,
     EngineError,
@@ -67,7 +67,7 @@ def record(desired: DesiredState = DesiredState.RUNNING) -> PipelineRecord:
 
 def test_a_submitted_pipeline_is_remembered_then_runs(running: House) -> None:
     assert [name for name, _ in running.remembered] == ["copy"]
-    assert running.supervisor.progress("copy") == {"rows_in": 1}
+    assert running.supervisor.progress("copy")["rows_in"] == 1
 
 
 def test_nothing_runs_that_could_not_be_remembered(house: House) -> None:
@@ -114,6 +114,16 @@ def test_a_failure_is_shown_and_tried_again_later(running: House) -> None:
     running.wait_for(PipelineState.RUNNING)
     assert running.supervisor.status("copy").restarts == 1
     assert running.supervisor.status("copy").error is None
+
+
+def test_a_warning_of_a_pipeline_is_told_in_the_log_once(running: House, caplog: pytest.LogCaptureFixture) -> None:
+    running.runner.runs[0].told["late count in-1"] = "late: 3 records of in-1"
+    running.now += LOOK_MS
+    wait_until(lambda: "copy: late: 3 records of in-1" in caplog.text)
+    running.runner.runs[0].told = {"late count in-1": "late: 4 records of in-1", "late count in-0": "late: 1 of in-0"}
+    running.now += LOOK_MS
+    wait_until(lambda: "late: 1 of in-0" in caplog.text)
+    assert "late: 4 records" not in caplog.text
 
 
 def test_a_start_that_fails_is_tried_again(house: House) -> None:

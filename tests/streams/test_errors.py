@@ -48,6 +48,10 @@ CASES: dict[str, tuple[Callable[[App], Any], str]] = {
     "map": (lambda app: payments(app).map(lambda k, p: p.amount), "returns KeyValue(key, value) or a pair"),
     "flat map": (lambda app: payments(app).flat_map_values(lambda p: p.card), "returns a list or an array column"),
     "merge": (lambda app: payments(app).merge(clicks(app)), "have the same columns"),
+    "outer join without grace": (
+        lambda app: payments(app).outer_join(payments(app), lambda a, b: a.card, within(seconds=1)),
+        "grace=seconds(30)",
+    ),
     "join without window": (lambda app: payments(app).join(payments(app), lambda a, b: a.card), "within(minutes=5)"),
     "join table with window": (
         lambda app: payments(app).join(customers(app), lambda a, b: a.card, within(seconds=1)),

@@ -351,8 +351,12 @@ def suppress_by_time(app: App) -> None:
 def join_stream_stream(app: App) -> None:
     clicks = app.stream("clicks", key=str, value=str)
     payments(app).join(clicks, lambda p, c: p.card + c, within(minutes=5, grace=minutes(1))).to("inner")
-    payments(app).left_join(clicks, lambda p, c: c.or_else("none"), within(before=seconds(1), after=0)).to("left")
-    payments(app).outer_join(clicks, lambda key, p, c: {"key": key, "p": p, "c": c}, within(seconds=1)).to("outer")
+    payments(app).left_join(clicks, lambda p, c: c.or_else("none"), within(before=seconds(1), after=0, grace=0)).to(
+        "left"
+    )
+    payments(app).outer_join(clicks, lambda key, p, c: {"key": key, "p": p, "c": c}, within(seconds=1, grace=0)).to(
+        "outer"
+    )
 
 
 @topology

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from rich.markup import escape
+
 from headrace.cli.output import number, table
 from headrace.cli.times import local, size
 
@@ -13,17 +15,19 @@ def progress_tables(progress: Mapping[str, Any], rates: Mapping[str, float] | No
     """Nothing for a pipeline that does not run; `rates` are records a second, where somebody measured them."""
     if not progress:
         return []
-    return [_totals(progress, rates or {}), _stages(progress)]
+    warnings = [f"[yellow]{escape(text)}[/]" for text in progress.get("warnings", ())]
+    return [_totals(progress, rates or {}), _stages(progress), *warnings]
 
 
 def _totals(progress: Mapping[str, Any], rates: Mapping[str, float]) -> Any:
     latency = progress.get("latency_ms") or {}
-    columns = [">IN", ">OUT", ">BAD", ">LATE", ">LAG", ">P50 MS", ">P99 MS", ">STATE ROWS", ">STATE"]
+    columns = [">IN", ">OUT", ">BAD", ">LATE", ">DROPPED", ">LAG", ">P50 MS", ">P99 MS", ">STATE ROWS", ">STATE"]
     row = [
         number(progress.get("rows_in")),
         number(progress.get("rows_out")),
         number(progress.get("bad")),
         number(progress.get("late")),
+        number(progress.get("dropped")),
         number(progress.get("lag")),
         number(latency.get("p50")),
         number(latency.get("p99")),

@@ -183,12 +183,31 @@ def metrics_page() -> str:
         for measure in METRICS
     ]
     rows.append(f"| `{LATENCY}` | histogram | api | {LATENCY_DOC} |")
+    head = "| name | kind | labels | meaning |\n|---|---|---|---|\n"
     return (
         "# Metrics\n\n"
         "At `/metrics` on the HTTP port (`--http-port`, or `headrace.http.port`), in the text format of Prometheus. `/healthz` on the same "
         "port answers 200 while the broker is well and 503 with the reasons while it is not.\n\n"
-        "| name | kind | labels | meaning |\n|---|---|---|---|\n" + "\n".join(rows) + "\n"
+        + head
+        + "\n".join(rows)
+        + "\n\n## The engine\n\n"
+        "At `/metrics` of the engine (port 8084). Counts are since the pipeline started, so they begin at 0 again when it is restarted.\n\n"
+        + head
+        + "\n".join(_engine_metrics())
+        + "\n"
     )
+
+
+def _engine_metrics() -> list[str]:
+    from headrace.engine.metrics import LATE, LATE_DOC, METRICS, RESTARTS, RESTARTS_DOC, STATE, STATE_DOC
+
+    named = [
+        (STATE, "pipeline, state", STATE_DOC),
+        (RESTARTS, "pipeline", RESTARTS_DOC),
+        *((name, "pipeline", doc) for name, (doc, _) in METRICS.items()),
+        (LATE, "pipeline, step, partition", LATE_DOC),
+    ]
+    return [f"| `{name}` | gauge | {labels} | {doc} |" for name, labels, doc in named]
 
 
 def main(arguments: list[str]) -> int:

@@ -20,31 +20,42 @@ METRICS: Mapping[str, tuple[str, str]] = {
     "headrace_pipeline_rows_out": ("Records written since the pipeline started", "rows_out"),
     "headrace_pipeline_bad": ("Records that could not be decoded", "bad"),
     "headrace_pipeline_late": ("Records that came after their window was closed", "late"),
+    "headrace_pipeline_dropped": (
+        "Records that a step cannot use: without a key or a value where it needs one",
+        "dropped",
+    ),
     "headrace_pipeline_lag": ("Records that wait in the pipeline's source topics", "lag"),
     "headrace_pipeline_latency_p50_ms": ("Time from a record's timestamp to its output, median", "latency_ms.p50"),
     "headrace_pipeline_latency_p99_ms": (
         "Time from a record's timestamp to its output, 99th percentile",
-        "latency_p99_ms",
+        "latency_ms.p99",
     ),
     "headrace_pipeline_state_rows": ("Rows of state", "state_rows"),
     "headrace_pipeline_state_bytes": ("Memory of the state stores", "state_bytes"),
 }
+
+STATE, STATE_DOC = "headrace_pipeline_state", "1 for the state that a pipeline is in"
+RESTARTS, RESTARTS_DOC = "headrace_pipeline_restarts", "Starts after a failure"
+LATE = "headrace_pipeline_partition_late"
+LATE_DOC = "Records of a source partition that came too late for a step"
 
 
 def render(engine: LocalEngine) -> str:
     """All figures now."""
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
-    state = Gauge(
-        "headrace_pipeline_state", "1 for the state that a pipeline is in", ["pipeline", "state"], registry=registry
-    )
-    restarts = Gauge("headrace_pipeline_restarts", "Starts after a failure", ["pipeline"], registry=registry)
+    state = Gauge(STATE, STATE_DOC, ["pipeline", "state"], registry=registry)
+    restarts = Gauge(RESTARTS, RESTARTS_DOC, ["pipeline"], registry=registry)
     gauges = {name: Gauge(name, text, ["pipeline"], registry=registry) for name, (text, _) in METRICS.items()}
+    late = Gauge(LATE, LATE_DOC, ["pipeline", "step", "partition"], registry=registry)
     for status in engine.pipelines():
         for each in PipelineState:
             state.labels(status.name, each.value).set(each is status.state)
         restarts.labels(status.name).set(status.restarts)
-        _figures(gauges, status.name, engine.progress(status.name))
+        progress = engine.progress(status.name)
+        _figures(gauges, status.name, progress)
+        for one in progress.get("late_partitions", ()):
+            late.labels(status.name, one["step"], one["partition"]).set(one["records"])
     return generate_latest(registry).decode()
 
 

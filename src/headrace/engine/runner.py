@@ -21,6 +21,10 @@ class Running(Protocol):
         """Why it ended by itself, if it did."""
         ...
 
+    def warnings(self) -> Mapping[str, str]:
+        """What its owner should know, by what it is about; asked now and then."""
+        ...
+
 
 class Runner(Protocol):
     """Runs plans."""

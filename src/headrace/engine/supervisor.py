@@ -37,6 +37,7 @@ T = TypeVar("T")
 TICK_S = 0.5
 ANSWER_TIMEOUT_S = 120.0
 WORKERS = 4
+LOOK_MS = 10_000
 
 
 @dataclass
@@ -52,6 +53,9 @@ class Supervised:
     # Counts changes of mind: the outcome of a start that nobody wants any more is recognised by it.
     turn: int = 0
     backoff: Backoff = field(default_factory=Backoff)
+    # What the log has been told since the last start, and when to look again.
+    warned: set[str] = field(default_factory=set)
+    look_at_ms: int = 0
 
     def status(self) -> PipelineStatus:
         record = self.record
@@ -333,6 +337,16 @@ class Supervisor:
             running, pipeline.running = pipeline.running, None
             self._end(pipeline.record.name, running)
             self._failed(pipeline, error, now)
+        elif now >= pipeline.look_at_ms:
+            pipeline.look_at_ms = now + LOOK_MS
+            self._pass_on_warnings(pipeline, pipeline.running)
+
+    def _pass_on_warnings(self, pipeline: Supervised, running: Running) -> None:
+        """Each thing once per start; figures that grow are in the pipeline's progress."""
+        for about, text in running.warnings().items():
+            if about not in pipeline.warned:
+                pipeline.warned.add(about)
+                log.warning("%s: %s", pipeline.record.name, text)
 
     def _failed(self, pipeline: Supervised, error: BaseException, now: int) -> None:
         pipeline.turn += 1
@@ -379,6 +393,7 @@ class Supervisor:
             self._failed(pipeline, error, self._now_ms())
             return
         pipeline.running, pipeline.state = running, PipelineState.RUNNING
+        pipeline.warned.clear()
         pipeline.error, pipeline.retry_at_ms = None, None
         pipeline.backoff.started(self._now_ms())
 

@@ -24,6 +24,26 @@ def forget(spark: SparkSession, pipeline: str) -> None:
     spark._jvm.headrace.Meters.forget(pipeline)
 
 
+def late_in(
+    spark: SparkSession,
+    pipeline: str,
+    step: str,
+    window: tuple[int, int, int],
+    topic: Column,
+    partition: Column,
+    ts: Column,
+) -> Column:
+    """A column that is true and counts the rows that Spark's own aggregate will leave out as late; for a filter in front of it.
+
+    `window`: size, advance and grace in milliseconds.
+    """
+    from pyspark.sql.classic.column import Column as JvmColumn
+
+    jvm: Any = spark._jvm
+    windows = jvm.headrace.LateWindows(pipeline, step, *window)
+    return JvmColumn(jvm.headrace.LateIn.column(windows, topic._jc, partition._jc, ts._jc))
+
+
 def rows_in(spark: SparkSession, pipeline: str, topic: Column, partition: Column, timestamp: Column) -> Column:
     """A column that is true and counts the row, for a filter right after the Kafka source."""
     from pyspark.sql.classic.column import Column as JvmColumn

@@ -108,8 +108,6 @@ def _session(spark: SparkSession, settings: PipelineSettings) -> SparkSession:
             session = spark.newSession()
             for name, value in configuration.items():
                 session.conf.set(name, value)
-            jvm: Any = session._jvm
-            jvm.headrace.LateCounts.watch(session._jsparkSession)
             _sessions[known] = session
         return _sessions[known]
 

@@ -38,6 +38,23 @@ def stage_progress(stage: Stage, query: StreamingQuery | None, ends: Offsets) ->
     }
 
 
+def late_warnings(late: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """What came too late, by step and partition, in words with the way out."""
+    return {
+        f"late {one['step']} {one['partition']}": f"late: {one['records']:,} records of {one['partition']} came too late for step {one['step']!r}, up to "
+        f"{_about(one['behind_ms'])} behind the newest time of all partitions; a grace of {_about(one['behind_ms'])} lets such records in"
+        for one in late
+    }
+
+
+def _about(ms: int) -> str:
+    """At least so long, in a unit that people read at a glance."""
+    for unit, size in (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000)):
+        if ms >= 10 * size:
+            return f"{-(-ms // size)} {unit}"
+    return f"{ms} ms"
+
+
 def lag(ends: Offsets, positions: Offsets) -> dict[str, int]:
     """How many records wait in each partition that a stage reads, as far as its last finished batch tells."""
     return {

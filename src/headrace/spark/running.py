@@ -15,7 +15,7 @@ from headrace.plan.stages import Stage
 from headrace.spark import meters
 from headrace.spark.pipeline_errors import PipelineError, explained
 from headrace.spark.pipeline_settings import PipelineSettings
-from headrace.spark.progress import Offsets, covered, stage_progress
+from headrace.spark.progress import Offsets, covered, late_warnings, stage_progress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -81,14 +81,21 @@ class RunningPipeline:
             "rows_out": counts["rows_out"],
             "bad": counts["bad"],
             "late": counts["late"],
+            "dropped": counts["dropped"],
             "latency_ms": counts["latency_ms"],
             "last_output_ms": counts["last_output_ms"],
             "lag": sum(stage["lag"] for stage in each),
             "state_rows": sum(stage["state_rows"] for stage in each),
             "state_bytes": sum(stage["state_bytes"] for stage in each),
             "partitions": counts["partitions"],
+            "late_partitions": counts["late_partitions"],
+            "warnings": list(late_warnings(counts["late_partitions"]).values()),
             "stages": each,
         }
+
+    def warnings(self) -> dict[str, str]:
+        """What its owner should know, by what it is about."""
+        return late_warnings(meters.snapshot(self._spark, self.plan.name)["late_partitions"])
 
     def await_processed(self, offsets: Mapping[str, Mapping[int, int]] | None = None, timeout_s: float = 60.0) -> None:
         """Wait until all records before these offsets, and all that came of them in internal topics, are processed and written.

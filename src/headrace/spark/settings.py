@@ -23,7 +23,7 @@ TUNING = {
     "spark.sql.caseSensitive": "true",
     "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
     "spark.sql.variable.substitute": "false",
-    "spark.sql.extensions": "headrace.PrimitiveFunctions",
+    "spark.sql.extensions": "headrace.SqlFunctions,headrace.StreamingRules",
     # A streaming plan is made once; adapting it again for each batch costs more than the batch.
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.catalogImplementation": "in-memory",

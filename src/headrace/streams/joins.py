@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.plan import steps as s
 from headrace.plan.expressions import Expression, Named, PythonCall, Side, walk
+from headrace.plan.windows import DAY_MS
 from headrace.streams.errors import StreamsError
 from headrace.streams.flow import Flow
 from headrace.streams.rows import Columns, key_symbol, value_columns, value_symbol
@@ -70,13 +71,25 @@ def _stream_stream(
             f"{_NAMES[kind]} of two streams needs to know how far apart two records may be: within(minutes=5)"
         )
     joined = _joined(left, right, joiner, kind)
-    before, after, grace = within.before_ms, within.after_ms, within.grace_ms
+    before, after, grace = within.before_ms, within.after_ms, _grace(within, kind)
     step = left._add(
         lambda id_: s.StreamStreamJoin(id_, left._step, right._step, kind, before, after, joined.columns, grace),
         "join",
         name,
     )
     return _stream(left, step, joined)
+
+
+def _grace(within: JoinWindow, kind: s.JoinKind) -> int:
+    """A day as for windows. Where records without a partner wait for it, nobody would guess that: it has to be said."""
+    if within.grace_ms is not None:
+        return within.grace_ms
+    if kind is s.JoinKind.INNER:
+        return DAY_MS
+    raise StreamsError(
+        f"{_NAMES[kind]} of two streams needs a grace: a record without a partner comes out when its time and the grace have passed, "
+        "and what comes later than that is late: within(minutes=5, grace=seconds(30))"
+    )
 
 
 def _global(

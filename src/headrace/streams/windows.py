@@ -134,11 +134,14 @@ def until(end: Callable[..., Any], *, inclusive: bool = True, max_records: int =
 
 @dataclass(frozen=True)
 class JoinWindow:
-    """How far apart two records may lie that are joined: right in [left - before, left + after]. Made by `within`."""
+    """How far apart two records may lie that are joined: right in [left - before, left + after]. Made by `within`.
+
+    `grace_ms` None: nobody said how late records may be.
+    """
 
     before_ms: int
     after_ms: int
-    grace_ms: int
+    grace_ms: int | None
 
 
 def within(
@@ -146,19 +149,22 @@ def within(
     *,
     before: Duration | None = None,
     after: Duration | None = None,
-    grace: Duration = 0,
+    grace: Duration | None = None,
     **parts: float,
 ) -> JoinWindow:
     """Two records are joined when their times are at most that far apart. Kafka's `JoinWindows.ofTimeDifferenceAndGrace`.
 
     `before`, `after`: how much earlier and later the right record may be, where the two differ (Kafka's `before()` and `after()`).
+    `grace`: how long after that late records are still joined; a day if nothing is said. A `left_join` and an `outer_join` must be told: their
+    records without a partner come out when it has passed.
     """
+    late = None if grace is None else milliseconds(grace, "grace", zero=True)
     if before is None and after is None:
         both = _length(difference, parts, "the difference")
-        return JoinWindow(both, both, milliseconds(grace, "grace", zero=True))
+        return JoinWindow(both, both, late)
     rest = _length(difference, dict(parts), "the difference") if difference is not None or parts else 0
     return JoinWindow(
         rest if before is None else milliseconds(before, "before", zero=True),
         rest if after is None else milliseconds(after, "after", zero=True),
-        milliseconds(grace, "grace", zero=True),
+        late,
     )

@@ -25,9 +25,6 @@ object Meters {
   /** The counts of a pipeline as JSON; all zero when nothing was counted yet. */
   def snapshot(pipeline: String): String = json.writeValueAsString(of(pipeline).toJson(pipeline))
 
-  /** Rows that came too late for their window, as counted by a stateful processor. */
-  def late(pipeline: String, rows: Long): Unit = of(pipeline).late.add(rows)
-
   def forget(pipeline: String): Unit = pipelines.remove(pipeline)
 
   private[headrace] def inDriver: Boolean = SparkEnv.get == null || SparkEnv.get.executorId == "driver"
@@ -44,6 +41,16 @@ final class PipelineMeter extends Serializable {
   val latency = new LatencyHistogram
   private val lastOutput = new AtomicLong
   private val partitions = new ConcurrentHashMap[String, PartitionMeter]()
+  private val lateMeters = new ConcurrentHashMap[(String, String), LateMeter]()
+
+  /** What came too late for a step from one source partition. */
+  def lateOf(step: String, partition: String): LateMeter = lateMeters.computeIfAbsent((step, partition), _ => new LateMeter)
+
+  /** One record came too late, `behindMs` behind the newest time of all partitions; `where` is of this meter. */
+  def cameLate(where: LateMeter, behindMs: Long): Unit = {
+    late.increment()
+    where.came(behindMs)
+  }
 
   def partition(name: String): PartitionMeter = partitions.computeIfAbsent(name, _ => new PartitionMeter)
 
@@ -65,6 +72,7 @@ final class PipelineMeter extends Serializable {
     latency.add(other.latency)
     lastOutput.accumulateAndGet(other.lastOutput.get, Math.max(_, _))
     other.partitions.forEach((name, counts) => partition(name).add(counts))
+    other.lateMeters.forEach((place, counts) => lateOf(place._1, place._2).add(counts))
   }
 
   def isEmpty: Boolean = rowsIn.sum == 0 && rowsOut.sum == 0 && bad.sum == 0 && late.sum == 0 && dropped.sum == 0
@@ -76,6 +84,8 @@ final class PipelineMeter extends Serializable {
     node.set[ObjectNode]("latency_ms", latency.toJson)
     val each = node.putObject("partitions")
     partitions.asScala.toSeq.sortBy(_._1).foreach { case (name, counts) => each.set[ObjectNode](name, counts.toJson) }
+    val lateOnes = node.putArray("late_partitions")
+    lateMeters.asScala.toSeq.sortBy(_._1).foreach { case ((step, partition), counts) => lateOnes.add(counts.toJson(step, partition)) }
     node
   }
 }
@@ -100,6 +110,25 @@ final class PartitionMeter extends Serializable {
     val node = Meters.json.createObjectNode().put("rows", rows.sum)
     if (newest.get == Long.MinValue) node.putNull("max_timestamp_ms") else node.put("max_timestamp_ms", newest.get)
   }
+}
+
+/** The records of one source partition that came too late for a step, and by how much the worst of them was behind. */
+final class LateMeter extends Serializable {
+  private val records = new LongAdder
+  private val behind = new AtomicLong
+
+  def came(behindMs: Long): Unit = {
+    records.increment()
+    if (behind.get < behindMs) behind.accumulateAndGet(behindMs, Math.max(_, _))
+  }
+
+  def add(other: LateMeter): Unit = {
+    records.add(other.records.sum)
+    behind.accumulateAndGet(other.behind.get, Math.max(_, _))
+  }
+
+  def toJson(step: String, partition: String): ObjectNode =
+    Meters.json.createObjectNode().put("step", step).put("partition", partition).put("records", records.sum).put("behind_ms", behind.get)
 }
 
 /** Milliseconds in buckets that are exact below 16 and an eighth of their value wide above; everything past 24 days is one bucket. */

@@ -53,23 +53,15 @@ final case class RowsIn(children: Seq[Expression], meter: TaskMeter) extends Exp
   }
 }
 
-/** One task reads one source partition, or a few after one another, so the last one is kept at hand. */
-private final class RowsInTask(counts: TaskMeter.OfTask) {
-  private var topicBytes: UTF8String = _
-  private var partitionNumber = -1
-  private var current: PartitionMeter = _
+private final class RowsInTask(task: TaskMeter.OfTask) {
+  private val partitions = new PerPartition[PartitionMeter](task.counts.partition)
 
   def count(topic: UTF8String, partition: Int, timestampMicros: Long): Unit = {
-    if (partition != partitionNumber || topic == null || !topic.equals(topicBytes)) {
-      topicBytes = if (topic == null) UTF8String.EMPTY_UTF8 else topic.copy()
-      partitionNumber = partition
-      current = counts.counts.partition(s"$topicBytes-$partition")
-    }
-    counts.counts.rowsIn.increment()
-    current.came(Math.floorDiv(timestampMicros, 1000L))
+    task.counts.rowsIn.increment()
+    partitions.of(topic, partition).came(Math.floorDiv(timestampMicros, 1000L))
   }
 
-  def close(): Unit = counts.close()
+  def close(): Unit = task.close()
 }
 
 private object RowsInTask {

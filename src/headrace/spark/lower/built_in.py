@@ -82,7 +82,8 @@ def input_columns(aggregate: BuiltIn, lane: Lane, texts: Texts) -> Routed:
     for call, names in zip(aggregate.step.aggregates, aggregate.arguments):
         columns |= {name: texts.sql(one, lane) for one, name in zip(call.arguments, names)}
     lane = without_failures(lane, alone=False)
-    return lane, {**columns, "ts": lane.ts}
+    place = {"topic": "topic", "partition": "partition"} if aggregate.window is not None else {}
+    return lane, {**columns, "ts": lane.ts, **place}
 
 
 def counted(lane: Lane, window: Window | None) -> Lane:
@@ -94,6 +95,25 @@ def counted(lane: Lane, window: Window | None) -> Lane:
     return replace(lane, value=RowSql(lane.value.fields)) if valueless else lane
 
 
+def late_counted(aggregate: BuiltIn, rows: DataFrame, pipeline: str) -> DataFrame:
+    """The same rows; those that the aggregate will leave out as late are counted, by the partition that they came from."""
+    from pyspark.sql import functions as sql
+
+    from headrace.spark.meters import late_in
+
+    window = aggregate.window
+    if window is None:
+        return rows
+    times = (window.size_ms, _advance(window), window.grace_ms)
+    place = [sql.col(name) for name in ("topic", "partition", "ts")]
+    counted = late_in(rows.sparkSession, pipeline, aggregate.step.id, times, *place)
+    return rows.where(counted).drop("topic", "partition")
+
+
+def _advance(window: Tumbling | Hopping) -> int:
+    return window.advance_ms if isinstance(window, Hopping) else window.size_ms
+
+
 def aggregated(aggregate: BuiltIn, rows: DataFrame) -> DataFrame:
     """The aggregate over rows with `input_columns`: k0…, r0…, ts, and the window's bounds."""
     from pyspark.sql import functions as sql
@@ -102,8 +122,7 @@ def aggregated(aggregate: BuiltIn, rows: DataFrame) -> DataFrame:
     groups = [sql.col(f"k{i}") for i in range(len(aggregate.key))]
     if window is not None:
         rows = rows.withWatermark("ts", f"{window.grace_ms} milliseconds")
-        advance = window.advance_ms if isinstance(window, Hopping) else window.size_ms
-        groups.append(sql.window("ts", f"{window.size_ms} milliseconds", f"{advance} milliseconds").alias("w"))
+        groups.append(sql.window("ts", f"{window.size_ms} milliseconds", f"{_advance(window)} milliseconds").alias("w"))
     results = [sql.expr(f"{call} AS r{i}") for i, call in enumerate(aggregate.calls)]
     grouped = rows.groupBy(*groups).agg(*results, sql.expr("max(ts) AS rowtime"))
     # Kafka Streams has no windows that begin before 1970; Spark has those that reach into it.

@@ -54,7 +54,7 @@ def _built_in(stage: StageRows, operator: Operator, step: s.Aggregate) -> dict[s
     for trunk, lanes in by_trunk(port_lanes(stage, operator.ports[0])).items():
         columns = routed(trunk, [built_in.input_columns(aggregate, lane, texts) for lane in lanes])
         parts.append(stage.table(trunk, [f"{sql} AS {name}" for name, sql in columns.items()]))
-    rows = reduce(lambda left, right: left.unionByName(right), parts)
+    rows = built_in.late_counted(aggregate, reduce(lambda left, right: left.unionByName(right), parts), stage.plan.name)
     lane = built_in.output_lane(aggregate)
     stage.bases[lane.trunk] = built_in.aggregated(aggregate, rows)
     if operator.final:
