@@ -1,8 +1,8 @@
 """JSON: an object with a field per column, or the bare value of one column that is not wrapped.
 
 Unknown fields are ignored, missing ones are NULL; of a repeated field the last counts, and what follows an object is not read. TIMESTAMP is milliseconds since 1970, DATE days, TIME milliseconds of the
-day, BYTES base64, DECIMAL a number, rounded to its scale. A STRING takes any value as its JSON text. NULLs are written. Spark's from_json and to_json do the work;
-a column of another type makes the record bad, and only then is the reason looked for.
+day, BYTES base64, DECIMAL a number, rounded to its scale. A STRING takes any value as its JSON text. NULLs are written. What a text means
+is what Spark's from_json and to_json say; `jvm/JsonDecode.scala` and `jvm/JsonEncode.scala` do the usual of it, faster. A column of another type makes the record bad, and only then is the reason looked for.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ from headrace.plan.types import (
 )
 
 CORRUPT = "headrace_corrupt"
-_READ = f"map('mode', 'PERMISSIVE', 'columnNameOfCorruptRecord', '{CORRUPT}', 'allowSingleQuotes', 'false')"
 _WRITE = "map('ignoreNullFields', 'false')"
 _COUNTED: Mapping[DataType, DataType] = {TIMESTAMP: BIGINT, DATE: INTEGER, TIME: INTEGER}
 # Years 1 to 9999: what every reader of the result can hold.
@@ -57,13 +56,13 @@ class JsonFormat(Format):
                 raise FormatError(f"a column cannot be called {CORRUPT}")
 
     def _decode_sql(self, bytes_sql: str, serde: Serde) -> DecodeSql:
-        text = f"CAST({bytes_sql} AS STRING)"
         columns = serde.columns if serde.wrapped else Struct((Field("v", Array(serde.columns.fields[0].type)),))
         schema = Struct((*(Field(one.name, _parsed_type(one.type)) for one in columns), Field(CORRUPT, STRING)))
-        if not serde.wrapped:
-            # from_json reads objects only: the bare value is put into one, in an array so that two values are noticed.
-            text = f"concat('{{\"v\":[', {text}, ']}}')"
-        parse = f"from_json({text}, {string_sql(_ddl(schema))}, {_READ})"
+        # Only objects are read: a bare value is put into one, in an array so that two values are noticed.
+        document = (
+            bytes_sql if serde.wrapped else f"concat(CAST('{{\"v\":[' AS BINARY), {bytes_sql}, CAST(']}}' AS BINARY))"
+        )
+        parse = f"headrace_from_json({document}, {string_sql(_ddl(schema))})"
         if serde.wrapped:
             fields = {one.name: _converted(f"{{parsed}}.{quote(one.name)}", one.type) for one in serde.columns}
         else:
@@ -79,7 +78,7 @@ class JsonFormat(Format):
             changed = any(_changes(one.type) for one in serde.columns)
             pairs = ", ".join(f"{string_sql(name)}, {sql}" for name, sql in fields.items())
             whole = f"CASE WHEN {struct_sql} IS NOT NULL THEN named_struct({pairs}) END" if changed else struct_sql
-            return f"CAST(to_json({whole}, {_WRITE}) AS BINARY)"
+            return f"headrace_to_json({whole})"
         (value,) = fields.values()
         bare = f"to_json(named_struct('v', {value}), {_WRITE})"
         # {"v":…} without its first five characters and its last.
@@ -201,7 +200,7 @@ def _error(bytes_sql: str, serde: Serde) -> str:
     return (
         f"CASE WHEN {bytes_sql} IS NULL THEN CAST(NULL AS STRING) "
         f"WHEN {{parsed}} IS NULL THEN 'no JSON: it is empty' "
-        f"WHEN {{parsed}}.{CORRUPT} IS NOT NULL THEN {reason}{''.join(' ' + one for one in found)} END"
+        f"WHEN {{parsed}}.{CORRUPT} IS NOT NULL THEN headrace_seldom({reason}){''.join(' ' + one for one in found)} END"
     )
 
 
