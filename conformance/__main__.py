@@ -112,8 +112,9 @@ def _done(column: CachedColumn, unit: str, stale: bool) -> bool:
 def source_fingerprint() -> str:
     """Of Headrace's sources: a result belongs to the code it ran on."""
     digest = hashlib.sha256()
-    for path in sorted((PROJECT / "src" / "headrace").rglob("*.py")):
-        digest.update(path.read_bytes())
+    for path in sorted((PROJECT / "src" / "headrace").rglob("*")):
+        if path.suffix in (".py", ".scala"):
+            digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
 
 

@@ -1,4 +1,4 @@
-"""The long runs of our own: crashes, ten thousand partitions, a slow disk, hours of coming and going.
+"""The long runs of our own: crashes, ten thousand partitions, a slow disk, hours of coming and going, apps on Spark that are killed.
 
 `make test` runs a slice of each. A run that has ended well is kept until the sources change.
 """
@@ -37,6 +37,7 @@ RUNS: dict[str, tuple[list[str], Callable[[Figures], bool]]] = {
             and f["at_the_end"]["file_descriptors"] < f["after_warm_up"]["file_descriptors"] * 1.2
         ),
     ),
+    "spark_kills": ([], lambda f: len(f["runs"]) == 16 and not f["failed"]),
 }
 """Module in `tests/faults`, its arguments, and what its figures must show."""
 

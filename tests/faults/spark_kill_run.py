@@ -51,7 +51,7 @@ class Options:
     broker: str = "headrace"
     workload: str = STATELESS
     batch: int = 20_000
-    real_time_batch_ms: int = 5_000
+    real_time_batch_ms: int = 3_000
     portion_s: float = 5.0
     seed: int = 1
 

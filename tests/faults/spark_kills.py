@@ -14,6 +14,7 @@ import argparse
 import hashlib
 import itertools
 import json
+import signal
 import sys
 import time
 import traceback
@@ -41,6 +42,7 @@ SOURCES = (
 
 def main() -> int:
     asked = _parser().parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # in an orderly way: brokers and drivers end with it
     digest = fingerprint()
     outcomes: dict[str, Any] = {}
     for broker, guarantee, workload in itertools.product(asked.broker, asked.guarantee, asked.workload):
@@ -74,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--driver-kills", type=int, default=5)
     parser.add_argument("--broker-kills", type=int, default=2)
     parser.add_argument("--batch", type=int, default=20_000, help="records of a topic in a micro-batch, at most")
-    parser.add_argument("--real-time-batch-ms", type=int, default=5_000, help="how often real-time mode commits")
+    parser.add_argument("--real-time-batch-ms", type=int, default=3_000, help="how often real-time mode commits")
     parser.add_argument("--micro-batch", action="store_true", help="at least once in micro-batches too")
     parser.add_argument("--portion-s", type=float, default=10.0, help="how long each portion of the input flows")
     parser.add_argument("--seed", type=int, default=1)

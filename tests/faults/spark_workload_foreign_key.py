@@ -16,7 +16,7 @@ from tests.faults.spark_workloads import Barrier, Input, Table, Verdict
 if TYPE_CHECKING:
     from confluent_kafka import Message
 
-ROUNDS = 6
+ROUNDS = 5
 Value = TypeVar("Value")
 Result = tuple[int, str, int] | None
 """Number of the order's row, its customer, version of the customer's row; None: no result."""

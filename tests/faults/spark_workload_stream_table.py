@@ -15,7 +15,7 @@ from tests.faults.spark_workloads import Barrier, Input, Table, Verdict
 if TYPE_CHECKING:
     from confluent_kafka import Message
 
-ROUNDS = 8
+ROUNDS = 6
 NONE = -1
 
 

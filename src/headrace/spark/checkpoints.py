@@ -41,12 +41,17 @@ class Checkpoints:
         return bytes(data).decode()
 
     def remember(self, stage: str, fingerprint: str) -> None:
+        """Written whole or not at all, as Spark writes its own files: a process may be killed at any moment."""
         path = self._path(f"{self._directory}/{stage}.fingerprint")
-        stream = self._fs.create(path, True)
+        self._fs.mkdirs(path.getParent())
+        files = self._jvm.org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
+        stream = files.create(path.getParent(), self._hadoop).createAtomic(path, True)
         try:
             stream.write(bytearray(fingerprint.encode()))
-        finally:
-            stream.close()
+        except BaseException:
+            stream.cancel()
+            raise
+        stream.close()
 
     def delete(self) -> None:
         """Forget everything: offsets and state of all stages."""
