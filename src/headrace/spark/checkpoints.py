@@ -44,8 +44,9 @@ class Checkpoints:
         """Written whole or not at all, as Spark writes its own files: a process may be killed at any moment."""
         path = self._path(f"{self._directory}/{stage}.fingerprint")
         self._fs.mkdirs(path.getParent())
-        files = self._jvm.org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
-        stream = files.create(path.getParent(), self._hadoop).createAtomic(path, True)
+        spark = self._jvm.org.apache.spark.sql.execution.streaming.checkpointing
+        files = spark.FileSystemBasedCheckpointFileManager(path.getParent(), self._hadoop)
+        stream = files.createAtomic(path, True)
         try:
             stream.write(bytearray(fingerprint.encode()))
         except BaseException:
