@@ -12,6 +12,7 @@ from types import MappingProxyType
 from headrace.registry.schemas.avro import AvroType
 from headrace.registry.schemas.errors import InvalidSchema, UnknownFormat, UnknownSchemaType
 from headrace.registry.schemas.identity import fingerprint, guid
+from headrace.registry.schemas.json_schema import JsonSchemaType
 from headrace.registry.schemas.levels import Level, check
 from headrace.registry.schemas.model import (
     Difference,
@@ -24,7 +25,7 @@ from headrace.registry.schemas.model import (
     with_version,
 )
 
-TYPES: Mapping[str, SchemaType] = MappingProxyType({kind.name: kind for kind in (AvroType(),)})
+TYPES: Mapping[str, SchemaType] = MappingProxyType({kind.name: kind for kind in (JsonSchemaType(), AvroType())})
 """By name, in the order of `GET /schemas/types`."""
 
 

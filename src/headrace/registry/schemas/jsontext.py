@@ -8,25 +8,30 @@ from __future__ import annotations
 import json
 import math
 import re
+from decimal import Decimal
 from json.encoder import py_encode_basestring
 from typing import Any
 
 from headrace.registry.schemas.errors import InvalidSchema
 from headrace.registry.schemas.limits import NESTING
 
+_EXPONENT = 1_000
 _STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
 _LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _SMALL_HEXADECIMAL = re.compile(r"(?<!\\)((?:\\\\)*)\\u([0-9a-f]{4})")
 
 
-def read(text: str) -> Any:
-    """A JSON value; raises `InvalidSchema` for anything else, and for what is nested too deeply."""
+def read(text: str, *, exact: bool = False) -> Any:
+    """A JSON value; raises `InvalidSchema` for anything else, and for what is nested too deeply.
+
+    `exact` keeps numbers with a point as decimals, so that they are written as they were read.
+    """
     _check_nesting(text)
     try:
-        value = json.loads(text, parse_float=_finite, parse_constant=_refuse_constant)
+        value = json.loads(text, parse_float=_decimal if exact else _finite, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise InvalidSchema(f"Not valid JSON: {error}") from error
-    if "\\u" in text and _LONE_SURROGATE.search(json.dumps(value, ensure_ascii=False)):
+    if "\\u" in text and _LONE_SURROGATE.search(json.dumps(value, ensure_ascii=False, default=str)):
         raise InvalidSchema("Not valid JSON: a string holds half of a surrogate pair")
     return value
 
@@ -46,6 +51,13 @@ def _check_nesting(text: str) -> None:
 def _finite(text: str) -> float:
     number = float(text)
     if math.isinf(number):
+        raise ValueError(f"number out of range: {text[:40]}")
+    return number
+
+
+def _decimal(text: str) -> Decimal:
+    number = Decimal(text)
+    if abs(number.adjusted()) > _EXPONENT:
         raise ValueError(f"number out of range: {text[:40]}")
     return number
 
@@ -78,6 +90,8 @@ def _write(value: Any, parts: list[str]) -> None:
             _write(entry, parts)
             separator = ","
         parts.append("]" if value else "[]")
+    elif isinstance(value, Decimal):
+        parts.append(str(value))
     elif isinstance(value, float):
         parts.append(java_double(value))
     else:
@@ -90,6 +104,18 @@ def quoted(text: str) -> str:
     if "\\u" in escaped:
         escaped = _SMALL_HEXADECIMAL.sub(lambda match: f"{match[1]}\\u{match[2].upper()}", escaped)
     return escaped
+
+
+def in_order(value: Any) -> Any:
+    """The same value with the keys of all objects in order."""
+    if isinstance(value, dict):
+        return {key: in_order(entry) for key, entry in sorted(value.items(), key=lambda item: java_key(item[0]))}
+    return [in_order(entry) for entry in value] if isinstance(value, list) else value
+
+
+def java_key(text: str) -> bytes:
+    """What Java orders strings by: UTF-16 units."""
+    return text.encode("utf-16-be", "surrogatepass")
 
 
 def java_double(number: float) -> str:

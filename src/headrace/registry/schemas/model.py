@@ -141,3 +141,8 @@ class SchemaType(Protocol):
 def with_version(schema: ParsedSchema, version: int | None) -> ParsedSchema:
     """The schema as one version of a subject, so that messages can name the version."""
     return schema.with_source(replace(schema.source, version=version))
+
+
+def ordered_references(references: Sequence[Reference]) -> tuple[Reference, ...]:
+    """References in Confluent's order, each once: what normalising makes of them."""
+    return tuple(sorted(dict.fromkeys(references), key=lambda reference: (reference.subject, reference.version)))

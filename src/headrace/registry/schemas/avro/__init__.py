@@ -16,7 +16,7 @@ from headrace.registry.schemas.avro.fingerprint import rabin
 from headrace.registry.schemas.avro.reading import Reader
 from headrace.registry.schemas.avro.types import Array, Map, Named, Node, Record, Union, type_name
 from headrace.registry.schemas.limits import check_size
-from headrace.registry.schemas.model import Difference, Policy, Source
+from headrace.registry.schemas.model import Difference, Policy, Source, ordered_references
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class AvroSchema:
 
     def normalized(self) -> AvroSchema:
         tree = writing.normal_tree(self.root, self.reference_names)
-        references = tuple(sorted(set(self.source.references), key=lambda r: (r.subject, r.version, r.name)))
+        references = ordered_references(self.source.references)
         source = replace(self.source, text=jsontext.write(tree), references=references)
         return _parse(source, new=self.new)
 
