@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from headrace import __version__
 from headrace.engine.metrics import CONTENT_TYPE, render
-from headrace.engine.origin import OriginCheck
+from headrace.http_service import OriginCheck, allowed_hosts
 from headrace.plan.document import PlanDocumentError, from_document, to_document
 from headrace.plan.engine import EngineError, Guarantee, PipelineStatus, PlanDoesNotFit, Submission, UnknownPipeline
 from headrace.plan.plan import PlanError
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from headrace.engine.service import LocalEngine
 
 MAX_BODY = 16 << 20
-LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
 
 
 class BadRequest(Exception):
@@ -52,12 +51,11 @@ def application(engine: LocalEngine) -> Starlette:
         Route("/pipelines/{name}/{action:str}", _handler(engine, _act), methods=["POST"]),
         Route("/pipelines/{name}/tables/{store}", _handler(engine, _look_up), methods=["GET", "POST"]),
     ]
-    hosts = list(LOOPBACK) if engine.settings.host in LOOPBACK else ["*"]
     return Starlette(
         routes=routes,
         middleware=[
-            Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False),
-            Middleware(OriginCheck),
+            Middleware(TrustedHostMiddleware, allowed_hosts=allowed_hosts(engine.settings.host), www_redirect=False),
+            Middleware(OriginCheck, refusal=lambda text: _error(403, text)),
         ],
     )
 

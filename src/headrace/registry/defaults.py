@@ -29,3 +29,8 @@ class Defaults:
         """A setting that is on or off, from a config or else from the registry's own."""
         own = {"validateFields": self.validate_fields, "validateNewSchemas": self.validate_new_schemas}
         return bool(config.get(name, own.get(name, False)))
+
+    def fills_in(self, state: State, subject: str) -> bool:
+        """Whether the config adds metadata or rules to what is registered, so that a schema as it was sent says little."""
+        names = ("defaultMetadata", "overrideMetadata", "defaultRuleSet", "overrideRuleSet")
+        return any(name in state.config_in_scope(subject) for name in names)

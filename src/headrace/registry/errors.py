@@ -29,6 +29,10 @@ class StoreFailure(RegistryError):
         super().__init__(50001, message)
 
 
+class Unsettled(StoreFailure):
+    """The lead was lost while a write was under way: whether it counts is known to the topic alone."""
+
+
 class StartFailure(Exception):
     """Why a registry cannot start, in a sentence."""
 

@@ -9,6 +9,7 @@ from typing import Any
 from headrace.registry.documents import BadDocument, BadRule, check_rules, metadata_of, rule_set_of
 from headrace.registry.errors import (
     RegistryError,
+    bad_request,
     invalid_level,
     invalid_mode,
     invalid_rule_set,
@@ -66,7 +67,7 @@ def tag_request(body: Any) -> TagRequest:
             raise unprocessable(f"{name}: tags inside of schemas cannot be changed here; register the schema with them")
     removed = fields.get("rulesToRemove")
     if removed is not None and (not isinstance(removed, list) or not all(isinstance(each, str) for each in removed)):
-        raise unprocessable("rulesToRemove must be a list of names")
+        raise bad_request("rulesToRemove must be a list of names")
     rule_set = _rules(fields.get("ruleSet"))
     merge = _rules(fields.get("rulesToMerge"))
     if rule_set is not None and (merge is not None or removed is not None):
@@ -104,14 +105,14 @@ def _setting(name: str, value: Any) -> Any:
         return None
     if name in ("normalize", "validateFields", "validateNewSchemas", "validateRules"):
         if not isinstance(value, bool):
-            raise unprocessable(f"{name} must be true or false")
+            raise bad_request(f"{name} must be true or false")
         return value
     if name.endswith("Metadata"):
         return _document(metadata_of, value)
     if name.endswith("RuleSet"):
         return _rules(value)
     if not isinstance(value, str):
-        raise invalid_level() if name == "compatibilityLevel" else unprocessable(f"{name} must be a text")
+        raise invalid_level() if name == "compatibilityLevel" else bad_request(f"{name} must be a text")
     if name == "compatibilityLevel":
         return _member(Level, value, invalid_level())
     if name == "compatibilityPolicy":
@@ -127,15 +128,17 @@ def _member(kind: Any, value: str, error: RegistryError) -> str:
 
 
 def _object(body: Any) -> Mapping[str, Any]:
+    if body is None:
+        raise unprocessable("the body must not be empty")
     if not isinstance(body, dict):
-        raise unprocessable("the body must be a JSON object")
+        raise bad_request("the body must be a JSON object")
     return body
 
 
 def _text(fields: Mapping[str, Any], name: str) -> str | None:
     value = fields.get(name)
     if value is not None and not isinstance(value, str):
-        raise unprocessable(f"{name} must be a text")
+        raise bad_request(f"{name} must be a text")
     return value
 
 
@@ -148,7 +151,7 @@ def _number(fields: Mapping[str, Any], name: str, least: int) -> int | None:
     ):
         value = int(value)
     if value is not None and (type(value) is not int or not least <= value <= MAX_INT):
-        raise unprocessable(f"{name} must be a number from {least} to {MAX_INT}")
+        raise bad_request(f"{name} must be a number from {least} to {MAX_INT}")
     return value
 
 
@@ -168,7 +171,7 @@ def _document(reader: Any, value: Any) -> JsonObject | None:
         found: JsonObject | None = reader(value)
         return found
     except BadDocument as error:
-        raise unprocessable(str(error)) from None
+        raise bad_request(str(error)) from None
 
 
 def _rules(value: Any) -> JsonObject | None:

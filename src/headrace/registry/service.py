@@ -60,6 +60,11 @@ class Registry:
         """Where the leader answers, when it is another instance and known."""
         return None if self.leading else self._election.leader_url
 
+    @property
+    def skipped(self) -> int:
+        """Records of the topic that are left alone."""
+        return self._reader.skipped
+
     def problems(self) -> list[str]:
         """Why reads or writes do not work at the moment, as sentences."""
         found = [self._reader.failure, self._election.problem]

@@ -214,6 +214,10 @@ class State:
             return False
         return any(subjects.covers(scope, name) and (deleted or self.latest(name)) for name in self._subjects)
 
+    def counts(self) -> tuple[int, int]:
+        """Subjects and versions, also soft deleted ones."""
+        return len(self._subjects), sum(len(versions.numbers) for versions in self._subjects.values())
+
     def subject_names(self) -> list[str]:
         """All subjects, also those of which everything is soft deleted, sorted."""
         return sorted(self._subjects)

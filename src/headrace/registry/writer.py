@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from headrace import client
-from headrace.registry.errors import NotLeader, RegistryError, StoreFailure, too_large
+from headrace.registry.errors import NotLeader, RegistryError, Unsettled, too_large
 from headrace.registry.records import (
     AssociationRecord,
     BadRecord,
@@ -212,7 +212,7 @@ class Writer:
             return
         except _Lost:
             for job in decided:
-                job.future.set_exception(StoreFailure("the lead was lost while writing; ask again"))
+                job.future.set_exception(Unsettled("the lead was lost while writing; ask again"))
             raise
         for job in decided:
             job.future.set_result(job.answer)
