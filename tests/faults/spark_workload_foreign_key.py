@@ -63,20 +63,21 @@ class ForeignKeyJoin:
 
     inputs: Mapping[str, int] = {"orders": 4, "customers": 4}
     outputs: Mapping[str, int] = {"named": 4}
-    orders, customers = 20_000, 4_000
 
     def records(self, count: int) -> Iterator[Input | Barrier]:
         chance = random.Random(7)
+        orders = max(50, count // 50)
+        customers = orders // 5
         for number in range(count):
             if number and number * ROUNDS // count != (number - 1) * ROUNDS // count:
                 yield Barrier()
             gone = chance.random() < 0.08
             if chance.random() < 0.05:
-                key = b"customer-%d" % chance.randrange(self.customers)
+                key = b"customer-%d" % chance.randrange(customers)
                 yield Input("customers", key, None if gone else b'{"version": %d}' % number)
             else:
-                key = b"order-%d" % chance.randrange(self.orders)
-                customer = chance.randrange(self.customers)
+                key = b"order-%d" % chance.randrange(orders)
+                customer = chance.randrange(customers)
                 value = b'{"customer": "customer-%d", "number": %d}' % (customer, number)
                 yield Input("orders", key, None if gone else value)
 
