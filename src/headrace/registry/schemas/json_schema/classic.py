@@ -121,6 +121,7 @@ class ClassicLoader(Loader):
                 raise mistyped("type", entry, "String")
             mine = set(before)
             parts.append(self._of_type(entry, tree, place, mine))
+            parts[-1].raw = tree | {"type": entry}
             left &= mine
         return Combined(tree, criterion=ANY_OF, parts=parts)
 
@@ -165,6 +166,9 @@ class ClassicLoader(Loader):
             node.tuple_items = self.children(tree, "items", place)
         else:
             node.items = self.child(tree, "items", place)
+            if node.items is not None and node.additional is False:
+                # With one schema for all items there are no additional ones.
+                node.additional = None
         if place.draft is not Draft.DRAFT_4:
             left -= {"contains"}
             node.contains = self.child(tree, "contains", place)

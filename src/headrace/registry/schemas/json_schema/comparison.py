@@ -192,7 +192,7 @@ def _combined(old: Combined, new: Combined, compatible: Compatible) -> Rule:
         if not _extends(old, new):
             return [("COMBINED_TYPE_CHANGED", "")]
         found.append(("COMBINED_TYPE_EXTENDED", ""))
-    befores, afters = _distinct(old.parts), _distinct(new.parts)
+    befores, afters = _distinct(old), _distinct(new)
     if len(befores) < len(afters):
         found.append(("PRODUCT_TYPE_EXTENDED" if new.criterion == ALL_OF else "SUM_TYPE_EXTENDED", ""))
     elif len(befores) > len(afters):
@@ -221,8 +221,12 @@ def _extends(old: Combined, new: Combined) -> bool:
     )
 
 
-def _distinct(parts: list[Node]) -> list[Node]:
-    return list({(part.kind, _json(part.raw)): part for part in reversed(parts)}.values())[::-1]
+def _distinct(node: Combined) -> list[Node]:
+    """Schemas that are written twice count once."""
+    if node.generated:
+        return node.parts
+    keyed = {(part.kind, getattr(part, "criterion", ""), _json(part.raw)): part for part in reversed(node.parts)}
+    return list(keyed.values())[::-1]
 
 
 RULES: dict[type[Node], Callable[..., Rule]] = {Const: _const, Enum: _enum, Not: _not, Combined: _combined}

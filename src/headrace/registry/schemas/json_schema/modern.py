@@ -1,6 +1,6 @@
-"""Drafts 2019-09 and 2020-12: every keyword is a node of its own, and those of one type are joined in the order of the text.
+"""Drafts 2019-09 and 2020-12: every keyword is a node of its own, and those of one type are joined.
 
-What is left besides one node becomes an `allOf`. A list of types is an `anyOf` whose branches take the keywords of their type. Keywords beside a
+They are joined in the order of a Java map, which is Confluent's: it decides what a list of types takes in. What is left besides one node becomes an `allOf`. A list of types is an `anyOf` whose branches take the keywords of their type. Keywords beside a
 `$ref` count.
 """
 
@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
-from typing import Any
+from typing import Any, TypeGuard
 
 from headrace.registry.schemas.errors import InvalidSchema
+from headrace.registry.schemas.hashorder import set_of
 from headrace.registry.schemas.json_schema import patterns
 from headrace.registry.schemas.json_schema.documents import Documents, Place
 from headrace.registry.schemas.json_schema.nodes import (
@@ -109,17 +110,16 @@ class ModernLoader(Loader):
         self._references: list[Reference] = []
 
     def _object(self, tree: Tree, place: Place) -> Node:
-        joined: Node = _all_of([])
+        joined: Node | None = self.reference(tree, "$dynamicRef", place) if "$dynamicRef" in tree else None
         extra: dict[str, Any] = {}
-        if "$dynamicRef" in tree:
-            joined = _join(joined, self.reference(tree, "$dynamicRef", place))
-        for keyword in tree:
+        for keyword in set_of((), tree):
             piece = self._piece(keyword, tree, place)
             if piece is not None:
                 piece.raw = tree
-                joined = _join(joined, piece)
+                joined = piece if joined is None else _join(joined, piece)
             elif keyword not in _KNOWN:
                 extra[keyword] = tree[keyword]
+        joined = joined or _all_of([])
         for piece in self._late_pieces(tree, place):
             joined = _join(joined, piece)
         self.named_children(tree, "$defs", place)
@@ -127,8 +127,11 @@ class ModernLoader(Loader):
         node.raw = tree
         node.title = text(tree, "title")
         node.description = text(tree, "description")
-        node.default = tree.get("default", ABSENT)
+        default = tree.get("default")
+        node.default = ABSENT if default is None else default
         node.extra = extra
+        if isinstance(node, Array) and node.items is not None and node.additional is False:
+            node.additional = None
         return node
 
     def _late_pieces(self, tree: Tree, place: Place) -> list[Node]:
@@ -219,6 +222,10 @@ class ModernLoader(Loader):
     def _not(self, tree: Tree, place: Place) -> Node:
         return Not(tree, inner=self.node(tree["not"], place))
 
+    def _nothing(self, tree: Tree, place: Place) -> Node:
+        """Keywords that say nothing about what may be there, and yet stand in the way of joining."""
+        return _all_of([])
+
     def _if(self, tree: Tree, place: Place) -> Node:
         branches: dict[str, Node] = {key: self.node(tree[key], place) for key in CONDITIONAL if key in tree}
         return Conditional(tree, branches=branches)
@@ -241,6 +248,9 @@ _PIECES: dict[str, Callable[[ModernLoader, Tree, Place], Node]] = {
     "const": ModernLoader._const,
     "not": ModernLoader._not,
     "if": ModernLoader._if,
+    "format": ModernLoader._nothing,
+    "readOnly": ModernLoader._nothing,
+    "writeOnly": ModernLoader._nothing,
 }
 
 
@@ -282,16 +292,14 @@ def _unwrapped(node: Node) -> Node:
 
 def _join(left: Node, right: Node) -> Node:
     """Two nodes that hold at once."""
-    lefts = _flat(left)
-    if len(lefts) == 1:
-        any_of, other = (lefts[0], right) if _is_types(lefts[0]) else (right, lefts[0])
-        if _is_types(any_of) and isinstance(any_of, Combined) and any(type(p) is type(other) for p in any_of.parts):
-            any_of.parts = _accumulated([*any_of.parts, other])
-            return any_of
-    return _all_of(_accumulated([*lefts, *_flat(right)]))
+    for types, other in ((left, right), (right, left)):
+        if _is_types(types) and any(type(part) is type(other) for part in types.parts):
+            return Combined(types.raw, criterion=ANY_OF, parts=_accumulated([*types.parts, other]), generated=True)
+    parts = _accumulated([*_flat(left), *_flat(right)])
+    return parts[0] if type(left) is type(right) and isinstance(left, _JOINED) else _all_of(parts)
 
 
-def _is_types(node: Node) -> bool:
+def _is_types(node: Node) -> TypeGuard[Combined]:
     return isinstance(node, Combined) and node.generated and node.criterion == ANY_OF
 
 
