@@ -14,12 +14,17 @@ from headrace.spark.pipeline_settings import PipelineSettings
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+MAX_POLL_RECORDS = 10_000
+"""Before each poll Spark asks the broker where its partition begins and ends; with Kafka's 500 that is a tenth of a query's time. What a poll holds
+is bounded by max.partition.fetch.bytes all the same."""
+
 
 def source_options(
     topic: str, mode: Mode, settings: PipelineSettings, offset_reset: OffsetReset, headers: bool
 ) -> dict[str, str]:
     """The options of Spark's Kafka source. Partitions are never split: order and exactly-once slots are by partition."""
     options = {
+        "kafka.max.poll.records": str(MAX_POLL_RECORDS),
         **{f"kafka.{name}": str(value) for name, value in settings.kafka.items()},
         "kafka.bootstrap.servers": settings.bootstrap_servers,
         "kafka.isolation.level": "read_committed",

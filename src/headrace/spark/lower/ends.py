@@ -32,10 +32,12 @@ class End:
         return {"topic": self.topic, "key": self.key, "value": self.value, "timestamp": self.lane.ts}
 
 
-def sink_columns(trunk: Trunk, ends: Sequence[End]) -> list[str]:
-    """The select list that makes sink rows of a trunk."""
+def sink_columns(trunk: Trunk, ends: Sequence[End], slots: bool) -> list[str]:
+    """The select list that makes sink rows of a trunk; with `slots`, which exactly-once needs."""
     columns = routed(trunk, [(end.lane, end.columns()) for end in ends])
-    columns |= {"headers": NO_HEADERS, "partition": "CAST(NULL AS INT)", "slot": trunk.slot}
+    columns |= {"headers": NO_HEADERS, "partition": "CAST(NULL AS INT)"}
+    if slots:
+        columns["slot"] = trunk.slot
     return [f"{sql} AS {name}" for name, sql in columns.items()]
 
 

@@ -8,6 +8,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from headrace.plan import steps as s
+from headrace.plan.engine import Guarantee
 from headrace.plan.expressions import Meta, RowMeta
 from headrace.plan.plan import Plan
 from headrace.plan.relations import Relation
@@ -184,7 +185,7 @@ class StageRows:
                 by_trunk.setdefault(end.lane.trunk, []).append(end)
         parts = []
         for trunk, ends in by_trunk.items():
-            columns = sink_columns(trunk, ends)
+            columns = sink_columns(trunk, ends, self.settings.guarantee == Guarantee.EXACTLY_ONCE)
             parts.append(self.table(trunk, columns))
         return reduce(lambda left, right: left.unionByName(right), parts)
 
