@@ -10,6 +10,8 @@ from pathlib import Path
 TICKS = os.sysconf("SC_CLK_TCK")
 # From Linux's posix-timers.h: what makes a clock id of a process id, as clock_getcpuclockid(3) does.
 CPUCLOCK_SCHED = 2
+# "C2 CompilerThread0" and "C1 CompilerThread0", as far as the kernel keeps names.
+JIT_THREADS = ("C1 Compiler", "C2 Compiler")
 
 
 def cpu_seconds(pid: int) -> float:
@@ -38,6 +40,16 @@ def thread_cpu_seconds(pid: int, name: str) -> float:
     return int((threads[0] / "schedstat").read_text().split()[0]) / 1e9
 
 
+def jit_cpu_seconds(pid: int) -> float:
+    """Of the threads that compile Java's code, over the whole process tree."""
+    return sum(
+        int(_read(thread / "schedstat").split()[0] or 0) / 1e9
+        for each in _tree(pid)
+        for thread in _threads(each)
+        if _read(thread / "comm").startswith(JIT_THREADS)
+    )
+
+
 def _process_clock(pid: int) -> float:
     """All threads of the process, to the nanosecond; /proc/PID/stat would say it in ticks of 10 ms."""
     return time.clock_gettime(~pid << 3 | CPUCLOCK_SCHED)
@@ -55,6 +67,11 @@ def _stat(folder: Path) -> list[str]:
 def rss_mb(pid: int) -> float:
     """Memory in use now, over the whole process tree."""
     return sum(_status_kb(each, "VmRSS") for each in _tree(pid)) / 1024
+
+
+def children_rss_mb(pid: int) -> float:
+    """Memory in use now by the processes that it started, without its own."""
+    return rss_mb(pid) - _status_kb(pid, "VmRSS") / 1024
 
 
 def peak_rss_mb(pid: int) -> float:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bench.process_meter import cpu_seconds, peak_rss_mb
+from bench.process_meter import cpu_seconds, jit_cpu_seconds, peak_rss_mb
 from conformance.cache import PROJECT
 
 TIMEOUT_S = 600.0
@@ -16,10 +16,11 @@ TIMEOUT_S = 600.0
 
 @dataclass(frozen=True)
 class Mark:
-    """A moment of a process: seconds since its start, CPU seconds so far, and how many records it had processed."""
+    """A moment of a process: seconds since its start, CPU seconds so far, those of Java's compiler among them, and records processed."""
 
     seconds: float
     cpu: float
+    jit: float = 0.0
     count: int = 0
 
 
@@ -34,16 +35,19 @@ class Marks:
     peak_rss_mb: float
 
     def measured(self) -> dict[str, float]:
-        """Records per second and CPU seconds per million: of the whole run from the query's start on, and warm, without the first part.
+        """Records per second and CPU seconds per million: of the whole run from the query's start on, and warm: without the first part, and
+        without Java's compiler, which is busy for a minute whatever it compiles and would be most of a short run.
 
-        What comes before the query, the start of the process, is the same for everybody who uses it and stands alone.
+        What comes before the query, the start of the process, stands alone.
         """
         whole, warm = self.done.count, self.done.count - self.first.count
+        jit = self.done.jit - self.first.jit
         return {
             "rate": whole / (self.done.seconds - self.ready.seconds),
             "warm_rate": warm / (self.done.seconds - self.first.seconds),
             "cpu": (self.done.cpu - self.ready.cpu) / whole * 1e6,
-            "warm_cpu": (self.done.cpu - self.first.cpu) / warm * 1e6,
+            "warm_cpu": (self.done.cpu - self.first.cpu - jit) / warm * 1e6,
+            "jit_cpu": self.done.jit,
             "start_cpu": self.ready.cpu,
             "start_s": self.ready.seconds,
             "peak_rss_mb": self.peak_rss_mb,
@@ -68,7 +72,8 @@ def run(command: Sequence[str], environment: Mapping[str, str] | None = None) ->
     try:
         for line in process.stdout:
             name, _, count = line.strip().partition(" ")
-            marks[name] = Mark(time.perf_counter() - began, cpu_seconds(process.pid), int(count or 0))
+            now = time.perf_counter() - began
+            marks[name] = Mark(now, cpu_seconds(process.pid), jit_cpu_seconds(process.pid), int(count or 0))
             if name == "done":
                 peak = peak_rss_mb(process.pid)
                 process.stdin.close()

@@ -1,6 +1,6 @@
-"""A process that works off a backlog with Spark and says how far it is: `python -m bench.pipelines.spark_process SPECIFICATION`.
+"""A process that runs a pipeline on Spark and says how far it is: `python -m bench.pipelines.spark_process SPECIFICATION`.
 
-It prints a line for each mark (`ready`, `started`, `first N`, `done N`) and ends when its input does. Both kinds of pipeline, Headrace's and the
+It prints a line for each mark (`ready`, `started`, and where a number of records is given `first N`, `done N`) and ends when its input does. Both kinds of pipeline, Headrace's and the
 hand-written ones, have the same session, the same store, the same trigger and the same way of being watched.
 """
 
@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bench.pipelines import hand_written, topologies
+from headrace.plan.engine import Guarantee
 from headrace.plan.stage_modes import Mode
 from headrace.plan.steps import OffsetReset
 from headrace.spark.pipeline import PipelineSettings, start
@@ -36,13 +37,14 @@ def main() -> None:
     )
     try:
         _mark("ready")
-        settings = PipelineSettings(
-            where["bootstrap_servers"], where["checkpoints"], real_time=False, **where.get("settings", {})
-        )
+        chosen = {"real_time": False, **where["settings"]}
+        guarantee = Guarantee(chosen.pop("guarantee", Guarantee.AT_LEAST_ONCE))
+        settings = PipelineSettings(where["bootstrap_servers"], where["checkpoints"], guarantee, **chosen)
         begin = _headrace if where["system"] == "headrace" else _hand_written
         queries = begin(session, where, settings)
         _mark("started")
-        _watch(queries, where["events"], where["count"])
+        if where["count"]:
+            _watch(queries, where["events"], where["count"])
         sys.stdin.readline()
         for query in queries:
             query.stop()

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from bench.metrics import Measured
-from bench.pipelines import throughput
+from bench.pipelines import engines, latency, throughput
 from bench.pipelines.backlog import Topics
 from bench.target import SETTINGS
 from conformance.apache_kafka import ApacheKafka
@@ -44,7 +44,7 @@ class Case(Protocol):
     def measure(self, topics: Topics, system: str) -> Measured: ...
 
 
-CASES: tuple[Case, ...] = (*throughput.CASES,)
+CASES: tuple[Case, ...] = (*throughput.CASES, *latency.CASES, *engines.CASES)
 
 
 def main(options: argparse.Namespace) -> None:

@@ -74,9 +74,29 @@ ONE_PER_BATCH = {"every_update": False}
 """One update of a key and window a batch, as hand-written Spark has it; Kafka Streams' record cache thins updates out as well."""
 
 DENSE = 10  # records a millisecond of event time
+SPARK_ONLY = (HEADRACE, HAND_WRITTEN)
+SLIDING = Backlog(500_000, DENSE)
 CASES = (
     Throughput("map", "map", "map and filter, JSON to JSON", Backlog(2_000_000, DENSE)),
     Throughput(
         "count", "count", "10 s windowed count of 1,000 keys", Backlog(4_000_000, DENSE), settings=ONE_PER_BATCH
+    ),
+    Throughput("join", "join", "stream-table join, 1,000 keys", Backlog(2_000_000, DENSE)),
+    Throughput(
+        "sliding-60",
+        "sliding-60",
+        "sliding count, 60 s every 1 s, 1,000 keys",
+        SLIDING,
+        systems=SPARK_ONLY,
+        settings={"max_records_per_batch": 100_000},
+    ),
+    Throughput(
+        "sliding-600",
+        "sliding-600",
+        "sliding count, 600 s every 1 s, 1,000 keys",
+        SLIDING,
+        systems=SPARK_ONLY,
+        settings={"max_records_per_batch": 100_000},
+        smaller={HAND_WRITTEN: Backlog(200_000, DENSE)},
     ),
 )
