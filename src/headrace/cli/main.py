@@ -27,6 +27,7 @@ _MODULES = {
     "bench": "bench",
     "verify": "verify",
     "demo": "demo",
+    "registry": "registry",
     "engine": "engine",
     "run": "run",
     "setup": "setup",
@@ -34,7 +35,7 @@ _MODULES = {
     "version": "version",
     "completion": "completion",
 }
-_GROUPS = ("topic", "group", "transactions", "stream", "config", "context")
+_GROUPS = ("topic", "group", "transactions", "schema", "stream", "config", "context")
 
 
 def application(word: str = "") -> typer.Typer:

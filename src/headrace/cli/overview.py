@@ -17,6 +17,7 @@ COMMANDS = (
         (
             ("broker", "a broker in the foreground"),
             ("up", "all services"),
+            ("registry", "the schema registry"),
             ("engine", "the service that runs pipelines"),
             ("run", "a streams application, with a live view"),
             ("demo", "synthetic events and a live table"),
@@ -29,6 +30,7 @@ COMMANDS = (
             ("topic", "create, list, describe, alter, delete, add-partitions"),
             ("group", "list, describe with lag, reset-offsets, delete"),
             ("transactions", "list, describe, find-hanging, abort"),
+            ("schema", "list, show, register, check, diff, delete, config"),
             ("stream", "pipelines: list, show, explain, get, pause, resume, stop, reset"),
             ("config", "describe, set, unset: topics and brokers"),
             ("bench", "how fast is this broker?"),

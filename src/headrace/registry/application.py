@@ -109,13 +109,18 @@ class Application:
             _document(raw),
             context,
         )
-        if endpoint.way is Way.THREAD or call.text("format"):
-            result = await self._in_thread(self._workers, endpoint.handler, call)
-        else:
-            result = endpoint.handler(call)
+        result = await self._handled(endpoint, call)
         if isinstance(result, Write):
             result = await self._write(result, request, raw)
         return _response(result, media_type)
+
+    async def _handled(self, endpoint: Endpoint, call: Call) -> Any:
+        if call.text("format"):
+            return await self._in_thread(self._workers, endpoint.handler, call)
+        if endpoint.way is not Way.THREAD:
+            return endpoint.handler(call)
+        known = endpoint.shortcut(call) if endpoint.shortcut is not None else None
+        return known if known is not None else await self._in_thread(self._workers, endpoint.handler, call)
 
     async def _in_thread(self, pool: ThreadPoolExecutor, function: Callable[..., Any], *arguments: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(pool, function, *arguments)
@@ -278,12 +283,12 @@ def _media_type(accept: str) -> str:
     """The first of ours that the client takes; 406 when it takes none."""
     if not accept:
         return MEDIA_TYPES[0]
-    offers = []
+    offers: list[tuple[float, int, str]] = []
     for part in accept.split(","):
         name, *parameters = (each.strip().lower() for each in part.split(";"))
-        quality = next((each[2:] for each in parameters if each.startswith("q=")), "1")
+        text = next((each[2:] for each in parameters if each.startswith("q=")), "1")
         try:
-            offers.append((-float(quality), len(offers), name))
+            offers.append((-float(text), len(offers), name))
         except ValueError:
             continue
     for quality, _, name in sorted(offers):

@@ -10,8 +10,10 @@ from headrace.registry import subjects
 from headrace.registry.candidate import candidate, filled_in, same
 from headrace.registry.errors import RegistryError
 from headrace.registry.model import StoredSchema
+from headrace.registry.parsing import resolve
 from headrace.registry.registration import RECENT
 from headrace.registry.requests import SchemaRequest
+from headrace.registry.schemas import fingerprint
 from headrace.registry.state import State
 
 if TYPE_CHECKING:
@@ -68,6 +70,25 @@ def look_up(
             return None
 
     return in_any_context(registry.state, subject, find)
+
+
+def known_version(
+    registry: Registry, subject: str, request: SchemaRequest, *, normalize: bool, deleted: bool, new: bool = False
+) -> StoredSchema | None:
+    """The same as `look_up` where it takes no time: the text was parsed before, and is registered as it is. None says nothing."""
+    state, defaults = registry.state, registry.defaults
+    config = defaults.config(state, subject)
+    if normalize or defaults.flag(config, "normalize") or not request.text:
+        return None
+    strict = new and defaults.flag(config, "validateNewSchemas")
+    resolved = resolve(state, subject, request.references) if request.references else {}
+    parsed = registry.parser.known(request.schema_type, request.text, request.references, resolved, new=strict)
+    if parsed is None:
+        return None
+    digest = fingerprint(parsed.canonical(), request.references, request.metadata, request.rule_set)
+    id_ = state.id_of(digest, subjects.context_of(subject))
+    found = None if id_ is None else state.by_id(id_, subjects.context_of(subject), subject)
+    return found if found is not None and found.digest == digest and (deleted or not found.deleted) else None
 
 
 def _under(

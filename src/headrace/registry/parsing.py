@@ -52,6 +52,18 @@ class Parser:
             self._remember(key, found)
         return found.with_source(replace(found.source, metadata=metadata, rule_set=rule_set, version=version))
 
+    def known(
+        self,
+        schema_type: str,
+        text: str,
+        references: tuple[Reference, ...],
+        resolved: dict[str, str],
+        *,
+        new: bool = False,
+    ) -> ParsedSchema | None:
+        """The schema as it was parsed before, without its metadata; None when it would have to be parsed now."""
+        return self._cached((schema_type, text, references, tuple(resolved.items()), new))
+
     def stored(self, state: State, schema: StoredSchema) -> ParsedSchema:
         """A version that is kept, parsed."""
         return self.parse(

@@ -127,7 +127,8 @@ def decode(key: bytes | None, value: bytes | None, timestamp_ms: int | None = No
     if decoder is None:
         raise BadRecord(f"keytype {kind!r} is not known")
     body = None if value is None or kind == "NOOP" else _load(value, "value")
-    return decoder(head, body, timestamp_ms)
+    record: Record = decoder(head, body, timestamp_ms)
+    return record
 
 
 def schema_document(schema: StoredSchema) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +17,7 @@ from headrace.cli.errors import CliError, UsageMistake
 from headrace.cli.output import highlighted, print_json_line, say
 
 if TYPE_CHECKING:
-    from headrace.cli.engine_child import EngineChild
+    from headrace.cli.service_child import ServiceChild
 
 
 class LogLevel(enum.StrEnum):
@@ -76,7 +76,11 @@ def register(app: typer.Typer) -> None:
     @command(
         app,
         "up",
-        examples=("headrace up", "headrace up --data-dir ./data --port 9092", "headrace up --engine-port 0"),
+        examples=(
+            "headrace up",
+            "headrace up --data-dir ./data --port 9092 --registry-port 8081",
+            "headrace up --no-engine --no-registry",
+        ),
     )
     def up(
         data_dir: DataDir = None,
@@ -86,23 +90,35 @@ def register(app: typer.Typer) -> None:
             int, typer.Option("--engine-port", min=0, max=65535, help="HTTP port of the engine; 0 picks a free one.")
         ] = 8084,
         engine: Annotated[bool, typer.Option("--engine/--no-engine", help="Whether pipelines can run.")] = True,
+        registry_port: Annotated[
+            int,
+            typer.Option(
+                "--registry-port", min=0, max=65535, help="HTTP port of the schema registry; 0 picks a free one."
+            ),
+        ] = 8081,
+        registry: Annotated[
+            bool, typer.Option("--registry/--no-registry", help="Whether there is a schema registry.")
+        ] = True,
         config: Config = None,
         settings: Set = None,
         log_level: LogLevelOption = LogLevel.WARNING,
         json_logs: JsonLogs = False,
         as_json: Json = False,
     ) -> None:
-        """Run all services in the foreground: the broker, and the engine for pipelines where PySpark is installed."""
-        from headrace.cli.engine_child import EngineChild, is_installed
+        """Run all services in the foreground: the broker, the schema registry, and the engine for pipelines where PySpark is installed."""
+        from headrace.cli.engine_child import engine_child, is_installed
+        from headrace.cli.registry_child import registry_child
 
         properties = server_properties(data_dir, port, http_port, config, settings)
-        if not engine or not is_installed():
-            if engine:
-                say('Pipelines need PySpark: pip install "headrace[all]". The broker runs without them')
-            serve(properties, log_level.value, json_logs=json_logs, as_json=as_json)
-            return
-        child = EngineChild(engine_port, Path(properties["log.dirs"].split(",")[0]), as_json=as_json)
-        serve(properties, log_level.value, json_logs=json_logs, as_json=as_json, child=child)
+        children: list[ServiceChild] = []
+        if registry:
+            children.append(registry_child(registry_port, as_json=as_json))
+        if engine and is_installed():
+            data = Path(properties["log.dirs"].split(",")[0])
+            children.append(engine_child(engine_port, data, as_json=as_json))
+        elif engine:
+            say('Pipelines need PySpark: pip install "headrace[all]". The broker runs without them')
+        serve(properties, log_level.value, json_logs=json_logs, as_json=as_json, children=children)
 
 
 def server_properties(
@@ -141,9 +157,9 @@ def serve(
     json_logs: bool,
     as_json: bool,
     stop_with_stdin: bool = False,
-    child: EngineChild | None = None,
+    children: Sequence[ServiceChild] = (),
 ) -> None:
-    """Run until a signal; what stops a start becomes one line. A child is started once the broker answers, and stopped before it."""
+    """Run until a signal; what stops a start becomes one line. Children are started once the broker answers, and stopped before it."""
     from headrace import logs
     from headrace.broker.startup import StartError
     from headrace.launch import run_broker
@@ -152,10 +168,12 @@ def serve(
     logs.configure(json_lines=json_logs, level=log_level)
     try:
         announce = _announce_json if as_json else _announce
-        if child is None:
-            clean = run_broker(properties, announce, stop_with_stdin=stop_with_stdin)
-        else:
-            clean = run_broker(properties, _and_start(announce, child), before_stop=child.stop)
+        clean = run_broker(
+            properties,
+            _and_start(announce, children),
+            stop_with_stdin=stop_with_stdin,
+            before_stop=lambda: _stop_all(children),
+        )
     except SettingError as error:
         raise CliError(f"Setting {error}", "The reference lists them: docs/reference/broker-settings.md") from error
     except StartError as error:
@@ -164,12 +182,21 @@ def serve(
         raise CliError("The broker stopped because it lost its log directory", "The log above says why")
 
 
-def _and_start(announce: Callable[[Any], None], child: EngineChild) -> Callable[[Any], None]:
+def _and_start(announce: Callable[[Any], None], children: Sequence[ServiceChild]) -> Callable[[Any], None]:
     def both(started: Any) -> None:
         announce(started)
-        child.start(started.bootstrap_servers)
+        for child in children:
+            child.start(started.bootstrap_servers)
 
     return both
+
+
+def _stop_all(children: Sequence[ServiceChild]) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    if children:
+        with ThreadPoolExecutor(len(children)) as stoppers:
+            list(stoppers.map(lambda child: child.stop(), children))
 
 
 def _announce(started: Any) -> None:

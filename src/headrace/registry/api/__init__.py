@@ -9,4 +9,12 @@ from headrace.registry.api.settings import ENDPOINTS as SETTINGS
 from headrace.registry.api.subjects import ENDPOINTS as SUBJECTS
 
 # The order is that of the routes: what serializers ask all the time comes first.
-ENDPOINTS: tuple[Endpoint, ...] = (*SCHEMAS, *SUBJECTS, *COMPATIBILITY, *SETTINGS, *ASSOCIATIONS, *OTHER)
+ENDPOINTS: tuple[Endpoint, ...] = (
+    SCHEMAS[0],
+    *SUBJECTS,
+    *SCHEMAS[1:],
+    *COMPATIBILITY,
+    *SETTINGS,
+    *ASSOCIATIONS,
+    *OTHER,
+)

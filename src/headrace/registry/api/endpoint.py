@@ -66,6 +66,8 @@ class Endpoint:
     """Whether a user who may only read is refused."""
     in_contexts: bool = True
     """Whether it is there under `/contexts/<context>` too."""
+    shortcut: Callable[[Call], Any] | None = None
+    """Tried first, on the event loop, for what usually needs no work; None as its answer says nothing."""
     public: bool = False
     """Whether it answers without a name and password, for probes."""
 

@@ -21,7 +21,7 @@ from headrace.registry.api.endpoint import (
 from headrace.registry.api.entities import formatted, registered, schema_entity
 from headrace.registry.deletion import on_delete_subject, on_delete_version
 from headrace.registry.errors import schema_not_found, subject_not_found, version_not_found
-from headrace.registry.lookup import in_any_context, look_up, names_with_prefix
+from headrace.registry.lookup import in_any_context, known_version, look_up, names_with_prefix
 from headrace.registry.model import StoredSchema
 from headrace.registry.registration import on_register, on_tag
 from headrace.registry.requests import SchemaRequest, schema_request, tag_request
@@ -91,6 +91,12 @@ def find_schema(call: Call) -> Any:
     )
 
 
+def find_known(call: Call) -> Any:
+    request, deleted = schema_request(call.body), call.flag("deleted")
+    known = known_version(call.registry, call.subject(), request, normalize=call.flag("normalize"), deleted=deleted)
+    return None if known is None else schema_entity(known)
+
+
 def found_schema(call: Call, schema: StoredSchema | None) -> Any:
     subject, registry = call.subject(), call.registry
     if schema is None:
@@ -128,6 +134,13 @@ def register(call: Call) -> Any:
         return registered(schema, formatted(registry.state, registry.parser, schema, form))
 
     return Write(change, answer, repeatable=True)
+
+
+def registered_before(call: Call) -> Any:
+    request, registry = schema_request(call.body), call.registry
+    subject, normalize = call.subject(new=True), call.flag("normalize")
+    known = known_version(registry, subject, request, normalize=normalize, deleted=False, new=True)
+    return registered(known) if known is not None and _is_meant(registry, request, known) else None
 
 
 def _is_meant(registry: Registry, request: SchemaRequest, known: StoredSchema) -> bool:
@@ -174,6 +187,7 @@ ENDPOINTS = (
         "Registered",
         (40901, 42201, 42205, 42208, 42209, 42210),
         writes=True,
+        shortcut=registered_before,
     ),
     Endpoint(
         "POST",
@@ -185,6 +199,7 @@ ENDPOINTS = (
         "SchemaRequest",
         "Schema",
         (40401, 40403, 42201),
+        shortcut=find_known,
     ),
     Endpoint(
         "GET",
