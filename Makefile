@@ -26,7 +26,7 @@ demo: setup      ## start a broker, stream synthetic events, show a live table (
 
 test: lint       ## the tests that end within minutes
 	-$(BIN)/headrace setup
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadgroup $(ARGS)
 
 lint: setup      ## ruff, mypy, import-linter
 	$(BIN)/ruff check src tests bench conformance
