@@ -15,6 +15,7 @@ from rich.table import Table
 
 from bench.cases import Case
 from bench.metrics import METRICS, Measured
+from bench.pipelines.report import figure, with_section
 from conformance.apache_kafka import VERSION as KAFKA_VERSION
 from conformance.cache import PROJECT
 from conformance.install import LIBRDKAFKA_VERSION
@@ -68,12 +69,6 @@ def rows(cases: list[Case], results: Results) -> list[Row]:
     ]
 
 
-def figure(value: float) -> str:
-    if value >= 100:
-        return f"{value:,.0f}"
-    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
-
-
 def print_case(case: Case, runs: dict[str, list[Measured]]) -> None:
     for title, each in runs.items():
         medians = ", ".join(f"{metric} {figure(median(each, metric))}" for metric in each[0])
@@ -104,7 +99,7 @@ def write(cases: list[Case], results: Results, *, quick: bool) -> None:
         from bench.plot import draw
 
         draw(rows(cases, results), PROJECT / "docs" / "images" / "bench.png")
-        (PROJECT / "docs" / "bench.md").write_text(page(cases, results))
+        (PROJECT / "docs" / "bench.md").write_text(with_section(page(cases, results)))
 
 
 def machine() -> dict[str, object]:

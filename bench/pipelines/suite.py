@@ -16,8 +16,10 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from bench.metrics import Measured
-from bench.pipelines import engines, latency, throughput
+from bench.pipelines import engines, latency, report, throughput
 from bench.pipelines.backlog import Topics
+from bench.pipelines.goals import medians
+from bench.report import machine
 from bench.target import SETTINGS
 from conformance.apache_kafka import ApacheKafka
 from conformance.cache import CACHE, PROJECT
@@ -61,6 +63,9 @@ def main(options: argparse.Namespace) -> None:
             results[case.name] = _kept(case, options) or _measure(case, topics(), options)
             _print_case(case, results[case.name])
     print(f"{len(cases)} cases in {(time.monotonic() - began) / 60:.1f} min")
+    report.print_goals(results)
+    if not wanted and not options.systems:
+        report.write(results, {**machine(), "broker": options.broker or options.on})
 
 
 @contextmanager
@@ -96,11 +101,9 @@ def _measure(case: Case, topics: Topics, options: argparse.Namespace) -> Runs:
 
 
 def _print_case(case: Case, runs: Runs) -> None:
-    import statistics
-
-    for system, each in runs.items():
-        medians = ", ".join(f"{name} {statistics.median(run[name] for run in each):.4g}" for name in each[0])
-        print(f"{case.name}: {system}: {medians}", flush=True)
+    for system, figures in medians({case.name: runs})[case.name].items():
+        shown = ", ".join(f"{name} {value:.4g}" for name, value in figures.items())
+        print(f"{case.name}: {system}: {shown}", flush=True)
 
 
 def fingerprint(options: argparse.Namespace) -> str:
