@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from headrace import client
+from headrace.admin.errors import UsageMistake
 from headrace.cli.commands.broker import server_properties
-from headrace.cli.errors import UsageMistake
 from headrace.testing import LocalBroker
 
 Spawn = Callable[..., subprocess.Popen[bytes]]

@@ -10,7 +10,8 @@ import sys
 import pytest
 
 from headrace import __version__
-from headrace.cli.errors import CliError, did_you_mean
+from headrace.admin.errors import did_you_mean
+from headrace.cli.errors import CliError
 from headrace.cli.reference import commands
 from tests.cli.conftest import Run
 

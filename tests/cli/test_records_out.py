@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from headrace.cli.errors import UsageMistake
+from headrace.admin.errors import UsageMistake
 from headrace.cli.records_out import formatter
 
 

@@ -12,8 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from headrace.cli.cluster import Cluster
-from headrace.cli.errors import CliError, from_kafka
+from headrace.admin.cluster import Cluster
+from headrace.admin.errors import from_kafka
+from headrace.cli.errors import CliError
 
 _STAMP = 8
 Advance = Callable[[int], None]

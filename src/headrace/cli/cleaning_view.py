@@ -11,10 +11,9 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from headrace.cli import direct
-from headrace.cli.cluster import Cluster
-from headrace.cli.output import number
-from headrace.cli.times import duration, local, now_ms, size
+from headrace.admin import direct
+from headrace.admin.cluster import Cluster
+from headrace.admin.times import duration, local, now_ms, number, size
 
 _ENTRY = "headrace.cleaning"
 _VERSION = 4

@@ -14,7 +14,8 @@ from typing import Annotated, Any, get_args
 import typer
 from typer.models import OptionInfo
 
-from headrace.cli.cluster import Cluster, resolve
+from headrace.admin.cluster import Cluster
+from headrace.cli.cluster import resolve
 from headrace.cli.errors import ReaderGone
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of text for people.")]

@@ -8,9 +8,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable
 
-from headrace.cli.cluster import Cluster, resolve
+from headrace.admin.cluster import Cluster
+from headrace.admin.errors import Problem
+from headrace.cli.cluster import resolve
 from headrace.cli.contexts import load_contexts
-from headrace.cli.errors import CliError
 
 _PATIENCE_S = 2.0
 
@@ -21,7 +22,7 @@ def topics(incomplete: str) -> list[str]:
 
 def groups(incomplete: str) -> list[str]:
     def listed(cluster: Cluster) -> Iterable[str]:
-        from headrace.cli import group_view
+        from headrace.admin import groups as group_view
 
         return group_view.listed(cluster)
 
@@ -29,13 +30,13 @@ def groups(incomplete: str) -> list[str]:
 
 
 def contexts(incomplete: str) -> list[str]:
-    with contextlib.suppress(CliError):
+    with contextlib.suppress(Problem):
         return [name for name in load_contexts().by_name if name.startswith(incomplete)]
     return []
 
 
 def _from_cluster(ask: Callable[[Cluster], Iterable[str]], incomplete: str) -> list[str]:
     """Asks the broker that the command would talk to without further options."""
-    with contextlib.suppress(CliError):
+    with contextlib.suppress(Problem):
         return [name for name in ask(resolve(None, None, None, _PATIENCE_S)) if name.startswith(incomplete)]
     return []

@@ -18,7 +18,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from headrace.cli.errors import CliError, did_you_mean
+from headrace.admin.errors import did_you_mean
+from headrace.cli.errors import CliError
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from headrace import __version__
-from headrace.cli.errors import FAILED, INTERRUPTED, USAGE, CliError, ReaderGone
+from headrace.admin.errors import Problem
+from headrace.cli.errors import FAILED, INTERRUPTED, USAGE, ReaderGone, exit_code
 from headrace.cli.output import highlighted
 
 # Typer's own name for "the command line is wrong"; it exports only this subclass.
@@ -88,8 +89,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = app(args=given, prog_name="headrace", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
-    except CliError as error:
-        return _complain(error.line(), error.exit_code)
+    except Problem as error:
+        return _complain(error.line(), exit_code(error))
     except _UsageError as error:
         return _complain(_usage_line(error), USAGE)
     except _ClickError as error:

@@ -75,15 +75,6 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, title:
     console().print(table(columns, rows, title=title))
 
 
-def number(value: int | float | None) -> str:
-    return "-" if value is None else f"{value:,.0f}"
-
-
-def counted(amount: int, noun: str) -> str:
-    """`1 record`, `2,000 records`."""
-    return f"{amount:,} {noun}" if amount == 1 else f"{amount:,} {noun}s"
-
-
 def sparkline(values: Sequence[float]) -> str:
     """The values as a line of little bars; the lowest is always zero."""
     top = max(values, default=0)

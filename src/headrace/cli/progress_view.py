@@ -7,8 +7,8 @@ from typing import Any
 
 from rich.markup import escape
 
-from headrace.cli.output import number, table
-from headrace.cli.times import local, size
+from headrace.admin.times import local, number, size
+from headrace.cli.output import table
 
 
 def progress_tables(progress: Mapping[str, Any], rates: Mapping[str, float] | None = None) -> list[Any]:

@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from headrace.cli.errors import UsageMistake
-from headrace.cli.times import iso, local
+from headrace.admin.errors import UsageMistake
+from headrace.admin.times import iso, local
 
 Formatter = Callable[[Any], bytes]
 FIELDS = ("topic", "partition", "offset", "timestamp", "time", "key", "value", "headers")

@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from headrace.cli.errors import from_kafka
-from headrace.cli.output import PATIENCE_S, counted, print_json, say
+from headrace.admin.errors import from_kafka
+from headrace.admin.times import counted
+from headrace.cli.output import PATIENCE_S, print_json, say
 from headrace.cli.records_in import NewRecord
 
 

@@ -1,100 +1,19 @@
-"""Settings of topics and brokers as the cluster describes them, and changes to them: what `topic` and `config` share."""
+"""Changes to settings, and saying what became of them: what `topic` and `config` share."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
 
-from headrace.cli.cluster import Cluster
-from headrace.cli.errors import CliError, did_you_mean
+from headrace.admin import settings
+from headrace.admin.cluster import Cluster
 from headrace.cli.output import print_json, say
-from headrace.cli.times import duration, size
-
-# DescribeConfigs numbers where a value comes from.
-SOURCES = {
-    1: "topic",
-    2: "broker",
-    3: "cluster",
-    4: "file",
-    5: "default",
-    6: "broker logger",
-    7: "client metrics",
-    8: "group",
-}
-_OF_RESOURCE = {"topic": 1, "broker": 2}
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One setting: its value, where that comes from, and whether somebody set it on this very resource."""
-
-    name: str
-    value: str | None
-    source: str
-    read_only: bool
-    sensitive: bool
-    changed: bool
-
-    def document(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "value": self.value,
-            "source": self.source,
-            "read_only": self.read_only,
-            "sensitive": self.sensitive,
-        }
-
-    def readable(self) -> str:
-        """The value, with `7 d` or `1.0 MiB` behind numbers that mean a time or a size."""
-        if self.sensitive:
-            return "(hidden)"
-        value = self.value if self.value not in (None, "") else "-"
-        if not str(value).isdigit() or int(value) >= 1 << 62:
-            return str(value)
-        if self.name.endswith(".ms") and int(value) >= 1000:
-            return f"{value} ({duration(int(value))})"
-        if self.name.endswith(".bytes") and int(value) >= 1024:
-            return f"{value} ({size(int(value))})"
-        return str(value)
-
-
-def topic_settings(cluster: Cluster, topic: str) -> list[Entry]:
-    return settings(cluster, "topic", topic)
-
-
-def settings(cluster: Cluster, kind: str, name: str) -> list[Entry]:
-    """All settings of a topic or a broker, as `kind` says, by name."""
-    resource = _resource(kind, name)
-    futures = cluster.admin().describe_configs([resource], request_timeout=cluster.timeout_s)
-    described = cluster.result(next(iter(futures.values())), f"Cannot describe {kind} '{name}'")
-    return [
-        Entry(
-            entry.name,
-            entry.value,
-            SOURCES.get(int(entry.source), "unknown"),
-            entry.is_read_only,
-            entry.is_sensitive,
-            int(entry.source) == _OF_RESOURCE[kind],
-        )
-        for _, entry in sorted(described.items())
-    ]
 
 
 def alter_settings(
     cluster: Cluster, kind: str, name: str, assign: Mapping[str, str], unset: Iterable[str], *, as_json: bool
 ) -> None:
-    """Set and unset in one request, and say what became of it."""
-    from confluent_kafka.admin import AlterConfigOpType, ConfigEntry
-
     unset = list(unset)
-    _check_names(cluster, kind, name, [*assign, *unset])
-    changes = [ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET) for key, value in assign.items()]
-    changes += [ConfigEntry(key, None, incremental_operation=AlterConfigOpType.DELETE) for key in unset]
-    futures = cluster.admin().incremental_alter_configs(
-        [_resource(kind, name, incremental_configs=changes)], request_timeout=cluster.timeout_s
-    )
-    cluster.result(next(iter(futures.values())), f"Cannot change {kind} '{name}'")
+    settings.alter(cluster, kind, name, assign, unset)
     if as_json:
         print_json({kind: name, "set": dict(assign), "unset": unset})
         return
@@ -102,18 +21,3 @@ def alter_settings(
         say(f"{kind} {name}: {key}={value}")
     for key in unset:
         say(f"{kind} {name}: {key} is back at its default")
-
-
-def _check_names(cluster: Cluster, kind: str, name: str, keys: list[str]) -> None:
-    """A misspelt key gets its near misses here; whether the value is good is for the broker to say."""
-    known = {entry.name for entry in settings(cluster, kind, name)}
-    for key in keys:
-        if key not in known:
-            hint = did_you_mean(key, known) or f"See them with `headrace config describe --{kind} {name} --all`"
-            raise CliError(f"There is no {kind} setting '{key}'", hint)
-
-
-def _resource(kind: str, name: str, **more: Any) -> Any:
-    from confluent_kafka.admin import ConfigResource, ResourceType
-
-    return ConfigResource(ResourceType.TOPIC if kind == "topic" else ResourceType.BROKER, name, **more)

@@ -10,11 +10,11 @@ from typing import Annotated, Any
 
 import typer
 
-from headrace.cli.cluster import Cluster
+from headrace.admin.cluster import Cluster
+from headrace.admin.times import parse_size, size
 from headrace.cli.command import Json, command
 from headrace.cli.commands.produce import Acks, Compression
 from headrace.cli.output import console, print_json, print_table, say
-from headrace.cli.times import parse_size, size
 
 
 def register(app: typer.Typer) -> None:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headrace import __version__
+from headrace.admin.errors import UsageMistake
 from headrace.cli.cluster import pairs
 from headrace.cli.command import Json, command
-from headrace.cli.errors import CliError, UsageMistake
+from headrace.cli.errors import CliError
 from headrace.cli.output import highlighted, print_json_line, say
 
 if TYPE_CHECKING:

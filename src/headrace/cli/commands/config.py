@@ -6,9 +6,11 @@ from typing import Annotated
 
 import typer
 
-from headrace.cli.cluster import Cluster, pairs
+from headrace.admin.cluster import Cluster
+from headrace.admin.errors import UsageMistake
+from headrace.cli.cluster import pairs
 from headrace.cli.command import Json, command, new_app
-from headrace.cli.errors import CliError, UsageMistake
+from headrace.cli.errors import CliError
 from headrace.cli.output import patience, print_json, print_table
 
 app = new_app("Describe and change the settings of topics and brokers.")
@@ -37,7 +39,7 @@ def describe(
     as_json: Json = False,
 ) -> None:
     """Show settings, their values and where these come from."""
-    from headrace.cli.settings_view import settings
+    from headrace.admin.settings import settings
 
     kind, name = _resource(cluster, topic, broker)
     with patience("Asking for settings"):

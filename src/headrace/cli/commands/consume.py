@@ -9,12 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
+from headrace.admin.cluster import Cluster
+from headrace.admin.errors import UsageMistake
+from headrace.admin.positions import Partition, Position, parse_position
 from headrace.cli import completing
-from headrace.cli.cluster import Cluster
 from headrace.cli.command import Json, command
-from headrace.cli.errors import CliError, UsageMistake
+from headrace.cli.errors import CliError
 from headrace.cli.output import patience, say
-from headrace.cli.positions import Partition, Position, parse_position
 
 
 def register(app: typer.Typer) -> None:
@@ -75,7 +76,7 @@ def register(app: typer.Typer) -> None:
         ] = False,
     ) -> None:
         """Read records from topics. What is there, or with --follow what comes."""
-        from headrace.cli.reading import limited
+        from headrace.admin.reading import limited
         from headrace.cli.records_out import formatter
 
         if from_beginning and begin:
@@ -104,7 +105,7 @@ def _as_member(
     follow: bool,
     count: int | None,
 ) -> Generator[Any, None, None]:
-    from headrace.cli.reading import read_group
+    from headrace.admin.reading import read_group
 
     if partition or until or merge:
         raise UsageMistake(
@@ -129,8 +130,8 @@ def _by_partition(
     merge: bool,
     follow: bool,
 ) -> Generator[Any, None, None]:
-    from headrace.cli.positions import ranges
-    from headrace.cli.reading import read_merged, read_partitions
+    from headrace.admin.positions import ranges
+    from headrace.admin.reading import read_merged, read_partitions
 
     with patience("Asking for offsets"):
         wanted = _partitions(cluster, topics, partition)

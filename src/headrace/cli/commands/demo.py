@@ -13,7 +13,8 @@ from typing import Annotated, Any
 
 import typer
 
-from headrace.cli.cluster import DEFAULT_BOOTSTRAP, Cluster
+from headrace.admin.cluster import DEFAULT_BOOTSTRAP, Cluster
+from headrace.admin.errors import Problem
 from headrace.cli.command import Json, command
 from headrace.cli.errors import CliError
 from headrace.cli.output import console, print_json_line, say
@@ -80,7 +81,7 @@ def _broker(cluster: Cluster, data_dir: Path | None, port: int | None) -> Iterat
 def _answers(cluster: Cluster) -> bool:
     try:
         cluster.check_reachable()
-    except CliError:
+    except Problem:
         return False
     return True
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from headrace.admin.times import counted
 from headrace.cli.command import Json, command
 from headrace.cli.errors import FAILED
-from headrace.cli.output import console, counted, print_json, print_table
+from headrace.cli.output import console, print_json, print_table
 
 if TYPE_CHECKING:
     from headrace.spark.runtime.checkup import Finding

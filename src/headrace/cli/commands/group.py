@@ -6,12 +6,13 @@ from typing import Annotated, Any
 
 import typer
 
+from headrace.admin.cluster import Cluster
+from headrace.admin.errors import Problem, UsageMistake
+from headrace.admin.times import counted, number
 from headrace.cli import completing
-from headrace.cli.cluster import Cluster
 from headrace.cli.command import Json, Yes, command, new_app
 from headrace.cli.commands.topic import confirm
-from headrace.cli.errors import CliError, UsageMistake
-from headrace.cli.output import console, counted, number, patience, print_json, print_table, say
+from headrace.cli.output import console, patience, print_json, print_table, say
 
 app = new_app("List, describe, reset and delete consumer groups.")
 
@@ -21,7 +22,7 @@ Name = Annotated[str, typer.Argument(metavar="GROUP", help="The group.", autocom
 @command(app, "list", examples=("headrace group list", "headrace group list --json"))
 def list_groups(cluster: Cluster, as_json: Json = False) -> None:
     """List groups with their state, members and lag."""
-    from headrace.cli import group_view
+    from headrace.admin import groups as group_view
 
     with patience("Asking for groups and offsets"):
         names = list(group_view.listed(cluster))
@@ -39,7 +40,7 @@ def list_groups(cluster: Cluster, as_json: Json = False) -> None:
 
 
 def _summary(name: str, description: Any, rows: list[Any]) -> dict[str, Any]:
-    from headrace.cli import group_view
+    from headrace.admin import groups as group_view
 
     lags = [row.lag for row in rows if row.lag is not None]
     return {
@@ -54,7 +55,7 @@ def _summary(name: str, description: Any, rows: list[Any]) -> dict[str, Any]:
 @command(app, "describe", examples=("headrace group describe billing", "headrace group describe billing --json"))
 def describe(cluster: Cluster, group: Name, as_json: Json = False) -> None:
     """Show how far a group is in every partition, and who reads it."""
-    from headrace.cli import group_view
+    from headrace.admin import groups as group_view
 
     with patience("Asking for offsets"):
         description = group_view.existing(cluster, group)
@@ -78,7 +79,7 @@ def describe(cluster: Cluster, group: Name, as_json: Json = False) -> None:
 
 
 def _document(group: str, description: Any, rows: list[Any]) -> dict[str, Any]:
-    from headrace.cli import group_view
+    from headrace.admin import groups as group_view
 
     return {
         "group": group,
@@ -145,7 +146,8 @@ def reset_offsets(
     as_json: Json = False,
 ) -> None:
     """Move a group to other offsets. Shows what would happen unless --execute is given."""
-    from headrace.cli import group_view, reset
+    from headrace.admin import groups as group_view
+    from headrace.admin import reset
 
     given = [to_earliest, to_latest, to_offset is not None, to_datetime is not None, shift_by is not None]
     if sum(given) != 1:
@@ -181,7 +183,7 @@ def delete(
     as_json: Json = False,
 ) -> None:
     """Delete groups with their committed offsets; only those without members."""
-    from headrace.cli import group_view
+    from headrace.admin import groups as group_view
 
     for name in groups:
         group_view.require_inactive(name, group_view.existing(cluster, name))
@@ -190,7 +192,7 @@ def delete(
     for name, future in cluster.admin().delete_consumer_groups(groups, request_timeout=cluster.timeout_s).items():
         try:
             cluster.result(future, f"Cannot delete group '{name}'")
-        except CliError as error:
+        except Problem as error:
             failures.append(error)
     if failures:
         raise failures[0]

@@ -11,10 +11,12 @@ from typing import Annotated, Any
 
 import typer
 
+from headrace.admin.cluster import Cluster
+from headrace.admin.errors import UsageMistake
 from headrace.cli import completing
-from headrace.cli.cluster import Cluster, pairs
+from headrace.cli.cluster import pairs
 from headrace.cli.command import Json, command
-from headrace.cli.errors import CliError, UsageMistake
+from headrace.cli.errors import CliError
 from headrace.cli.output import say
 from headrace.cli.records_in import LineFormat, NewRecord, json_lines, lines
 from headrace.cli.sending import Sending
@@ -130,7 +132,7 @@ def _headers(texts: list[str] | None) -> Iterable[tuple[str, str]]:
 
 
 def _timestamp(text: str | None) -> int | None:
-    from headrace.cli.times import parse_time_ms
+    from headrace.admin.times import parse_time_ms
 
     return None if text is None else parse_time_ms(text)
 

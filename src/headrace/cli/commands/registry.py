@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from headrace import __version__
-from headrace.cli.cluster import Cluster, pairs
+from headrace.admin.cluster import Cluster
+from headrace.cli.cluster import pairs
 from headrace.cli.command import Json, command
 from headrace.cli.commands.broker import Config, JsonLogs, LogLevel, LogLevelOption, Set, StopWithStdin
 from headrace.cli.errors import CliError

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headrace.cli.cluster import Cluster
+from headrace.admin.cluster import Cluster
+from headrace.admin.errors import UsageMistake
 from headrace.cli.command import Json, command
 from headrace.cli.commands.stream import EngineUrl
-from headrace.cli.errors import CliError, UsageMistake
+from headrace.cli.errors import CliError
 from headrace.cli.output import console, patience, print_json_line, say
 
 if TYPE_CHECKING:

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headrace.admin.errors import UsageMistake, did_you_mean
+from headrace.admin.times import local
 from headrace.cli.command import Json, Yes, command, new_app
 from headrace.cli.commands.topic import confirm
-from headrace.cli.errors import CliError, UsageMistake, did_you_mean
+from headrace.cli.errors import CliError
 from headrace.cli.output import console, patience, print_json, print_table, say
-from headrace.cli.times import local
 
 if TYPE_CHECKING:
     from headrace.engine.http_client import RemoteEngine

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from typing import Annotated, Any
 
 import typer
 
+from headrace.admin.cluster import Cluster
+from headrace.admin.errors import UsageMistake, unknown_topic
+from headrace.admin.log_dirs import partition_sizes
+from headrace.admin.times import counted, number
+from headrace.admin.topics import create as create_topics
+from headrace.admin.topics import delete as delete_topics
+from headrace.admin.topics import offset_ranges, per_topic
 from headrace.cli import completing
-from headrace.cli.cluster import Cluster, pairs
+from headrace.cli.cluster import pairs
 from headrace.cli.command import Json, Yes, command, new_app
-from headrace.cli.errors import CliError, UsageMistake, unknown_topic
-from headrace.cli.output import console, counted, number, patience, print_json, print_table, say
+from headrace.cli.errors import CliError
+from headrace.cli.output import console, patience, print_json, print_table, say
 
 app = new_app("Create, list, describe, alter and delete topics.")
 
@@ -48,19 +54,11 @@ def create(
     as_json: Json = False,
 ) -> None:
     """Create topics."""
-    from confluent_kafka.admin import NewTopic
-
     settings = pairs(config or [], "--config")
     present = cluster.topics(internal=True) if if_not_exists else {}
     wanted = [name for name in topics if name not in present]
-    new = [
-        NewTopic(name, num_partitions=partitions, replication_factor=replication_factor, config=settings)
-        for name in wanted
-    ]
     with patience("Creating topics"):
-        futures = cluster.admin().create_topics(new, operation_timeout=cluster.timeout_s) if new else {}
-        for name, future in futures.items():
-            cluster.result(future, f"Cannot create '{name}'")
+        create_topics(cluster, wanted, partitions, replication_factor, settings)
     if as_json:
         print_json([{"topic": name, "created": name in wanted} for name in topics])
         return
@@ -85,8 +83,8 @@ def list_topics(
     """List topics with their partitions and records."""
     with patience("Asking for topics and offsets"):
         topics = cluster.topics(internal=internal)
-        records = _per_topic({p: end - start for p, (start, end) in _ranges(cluster, topics).items()})
-        sizes = _per_topic(_sizes(cluster))
+        records = per_topic({p: end - start for p, (start, end) in offset_ranges(cluster, topics).items()})
+        sizes = per_topic(partition_sizes(cluster))
     rows: list[dict[str, Any]] = [
         {
             "topic": name,
@@ -114,13 +112,13 @@ def list_topics(
 )
 def describe(cluster: Cluster, topics: Names, as_json: Json = False) -> None:
     """Show partitions, offsets, size and settings of topics, and what cleaning does to their old records."""
+    from headrace.admin.settings import topic_settings
     from headrace.cli.cleaning_view import cleaning
-    from headrace.cli.settings_view import topic_settings
 
     found = {name: cluster.topic(name) for name in topics}
     with patience("Asking for offsets and settings"):
-        ranges = _ranges(cluster, found)
-        sizes = _sizes(cluster)
+        ranges = offset_ranges(cluster, found)
+        sizes = partition_sizes(cluster)
         settings = {name: topic_settings(cluster, name) for name in topics}
         cleanings = {name: cleaning(cluster, name, settings[name]) for name in topics}
     documents = [
@@ -276,8 +274,7 @@ def delete(
     wanted = [name for name in topics if name in known]
     if wanted:
         confirm(f"Delete {', '.join(wanted)} and all records in {'it' if len(wanted) == 1 else 'them'}?", yes)
-        for name, future in cluster.admin().delete_topics(wanted, operation_timeout=cluster.timeout_s).items():
-            cluster.result(future, f"Cannot delete '{name}'")
+        delete_topics(cluster, wanted)
     if as_json:
         print_json([{"topic": name, "deleted": name in wanted} for name in topics])
         return
@@ -295,30 +292,7 @@ def confirm(question: str, yes: bool, deed: str = "This deletes data") -> None:
         raise CliError("Nothing was done")
 
 
-def _ranges(cluster: Cluster, topics: dict[str, Any]) -> dict[tuple[str, int], tuple[int, int]]:
-    from confluent_kafka import TopicPartition
-    from confluent_kafka.admin import OffsetSpec
-
-    partitions = [TopicPartition(name, partition) for name, topic in topics.items() for partition in topic.partitions]
-    starts = cluster.offsets(partitions, OffsetSpec.earliest())
-    ends = cluster.offsets(partitions, OffsetSpec.latest())
-    return {partition: (starts[partition], end) for partition, end in ends.items() if partition in starts}
-
-
-def _per_topic(amounts: dict[tuple[str, int], int]) -> Counter[str]:
-    totals: Counter[str] = Counter()
-    for (topic, _), amount in amounts.items():
-        totals[topic] += amount
-    return totals
-
-
-def _sizes(cluster: Cluster) -> dict[tuple[str, int], int]:
-    from headrace.cli.log_dirs import partition_sizes
-
-    return partition_sizes(cluster)
-
-
 def _size(count: int | None) -> str:
-    from headrace.cli.times import size
+    from headrace.admin.times import size
 
     return "-" if count is None else size(count)

@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headrace.admin.cluster import Cluster
+from headrace.admin.errors import UsageMistake
+from headrace.admin.times import counted, duration, local, parse_duration_ms
 from headrace.cli import completing
-from headrace.cli.cluster import Cluster
 from headrace.cli.command import Json, Yes, command, new_app
 from headrace.cli.commands.topic import confirm
-from headrace.cli.errors import CliError, UsageMistake
-from headrace.cli.output import console, counted, patience, print_json, print_table, say
-from headrace.cli.times import duration, local, parse_duration_ms
+from headrace.cli.errors import CliError
+from headrace.cli.output import console, patience, print_json, print_table, say
 
 if TYPE_CHECKING:
-    from headrace.cli.transactions_view import OpenTransaction, Transaction
+    from headrace.admin.transactions import OpenTransaction, Transaction
 
 app = new_app("List, describe, find and abort transactions.")
 
@@ -55,12 +56,12 @@ def list_transactions(
     as_json: Json = False,
 ) -> None:
     """List transactional ids with the state of their last transaction."""
-    from headrace.cli import transactions_view
+    from headrace.admin import transactions
 
     wanted = [_state(text) for text in states or []]
     limit_ms = parse_duration_ms(longer_than) if longer_than else None
     with patience("Asking the coordinators"):
-        found = transactions_view.listed(cluster, wanted, producer_ids or [])
+        found = transactions.listed(cluster, wanted, producer_ids or [])
     if limit_ms is not None:
         found = [each for each in found if (each.duration_ms or 0) > limit_ms]
     if as_json:
@@ -106,10 +107,10 @@ def _age(duration_ms: int | None) -> str:
 )
 def describe(cluster: Cluster, ids: Ids, as_json: Json = False) -> None:
     """Show a transactional id: its producer, its transaction, and the partitions in it."""
-    from headrace.cli import transactions_view
+    from headrace.admin import transactions
 
     with patience("Asking the coordinators"):
-        found = transactions_view.described(cluster, ids)
+        found = transactions.described(cluster, ids)
     if as_json:
         print_json([each.document() for each in found])
         return
@@ -157,10 +158,10 @@ def find_hanging(
     Such a transaction holds back everything behind it from read_committed readers. `headrace transactions abort --topic
     --partition` ends it.
     """
-    from headrace.cli import transactions_view
+    from headrace.admin import transactions
 
     with patience("Asking the brokers"):
-        found = transactions_view.hanging(cluster, topic, parse_duration_ms(older_than))
+        found = transactions.hanging(cluster, topic, parse_duration_ms(older_than))
     if as_json:
         print_json([each.document() for each in found])
         return
@@ -226,26 +227,15 @@ def abort(
 
 
 def _abort_by_id(cluster: Cluster, transactional_id: str, dry_run: bool, yes: bool, as_json: bool) -> None:
-    from confluent_kafka import KafkaException
+    from headrace.admin import transactions
 
-    from headrace.cli import transactions_view
-    from headrace.cli.errors import from_kafka
-
-    (found,) = transactions_view.described(cluster, [transactional_id])
-    if found.state != "Ongoing":
-        raise CliError(
-            f"'{transactional_id}' has no open transaction, it is {found.state}", "There is nothing to abort"
-        )
+    (found,) = transactions.described(cluster, [transactional_id])
+    transactions.require_open(found)
     if not dry_run:
         confirm(
             f"Abort the transaction of {transactional_id} and fence its producer?", yes, "This aborts a transaction"
         )
-        # A new producer with the same id: its coordinator ends what the one before left open.
-        settings = {"transactional.id": transactional_id, "transaction.timeout.ms": found.timeout_ms}
-        try:
-            cluster.producer(settings).init_transactions(cluster.timeout_s)
-        except KafkaException as error:
-            raise from_kafka(error.args[0], f"Cannot abort the transaction of '{transactional_id}'") from None
+        transactions.abort_by_id(cluster, found)
     _report(
         found.document(),
         f"the transaction of {transactional_id} in {counted(len(found.partitions), 'partition')}",
@@ -264,10 +254,10 @@ def _abort_in_partition(
     yes: bool,
     as_json: bool,
 ) -> None:
-    from headrace.cli import transactions_view
+    from headrace.admin import transactions
 
-    hanging = _choose(transactions_view.open_in(cluster, topic, partition), topic, partition, start_offset)
-    owners = transactions_view.owners(cluster, hanging)
+    hanging = _choose(transactions.open_in(cluster, topic, partition), topic, partition, start_offset)
+    owners = transactions.owners(cluster, hanging)
     if owners and not force:
         owner = owners[0].transactional_id
         raise CliError(
@@ -279,7 +269,7 @@ def _abort_in_partition(
     )
     if not dry_run:
         confirm(f"Abort {what}?", yes, "This aborts a transaction")
-        transactions_view.abort(cluster, hanging)
+        transactions.abort(cluster, hanging)
     _report(hanging.document(), what, dry_run, as_json)
 
 

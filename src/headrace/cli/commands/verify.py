@@ -11,10 +11,12 @@ from typing import Annotated, Any
 
 import typer
 
-from headrace.cli.cluster import Cluster
+from headrace.admin.cluster import Cluster
+from headrace.admin.errors import UsageMistake
+from headrace.admin.times import counted
 from headrace.cli.command import Json, command
-from headrace.cli.errors import FAILED, CliError, UsageMistake
-from headrace.cli.output import console, counted, print_json, print_table, say
+from headrace.cli.errors import FAILED, CliError
+from headrace.cli.output import console, print_json, print_table, say
 
 NO_VERDICT = 3
 SHOWN = 10

@@ -6,11 +6,11 @@ import time
 from collections import deque
 from dataclasses import dataclass, field
 
-from headrace.cli import group_view
-from headrace.cli.cluster import Cluster
+from headrace.admin import groups as group_view
+from headrace.admin.cluster import Cluster
+from headrace.admin.log_dirs import partition_sizes
 from headrace.cli.demo.events import FEEDS
 from headrace.cli.demo.streaming import GROUP
-from headrace.cli.log_dirs import partition_sizes
 
 HISTORY = 40
 

@@ -9,9 +9,9 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from typing import Any
 
-from headrace.cli.cluster import Cluster
+from headrace.admin.cluster import Cluster
+from headrace.admin.times import now_ms
 from headrace.cli.demo.events import FEEDS, stream
-from headrace.cli.times import now_ms
 
 GROUP = "demo-dashboard"
 STEP_MS = 50

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from headrace.admin.times import number, size
 from headrace.cli.demo.sampling import Sampler
 from headrace.cli.demo.streaming import GROUP
-from headrace.cli.output import number, sparkline
-from headrace.cli.times import size
+from headrace.cli.output import sparkline
 
 SHOWN = 20
 TRY_NEXT = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.cli.errors import UsageMistake
-from headrace.cli.times import duration, iso, parse_duration_ms, parse_size, parse_time_ms, size
+from headrace.admin.errors import UsageMistake
+from headrace.admin.times import duration, iso, parse_duration_ms, parse_size, parse_time_ms, size
 
 
 @pytest.mark.parametrize(

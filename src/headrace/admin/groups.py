@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from headrace.cli.cluster import Cluster
-from headrace.cli.errors import CliError, unknown_group
-from headrace.cli.output import counted
-from headrace.cli.positions import Partition
+from headrace.admin.cluster import Cluster
+from headrace.admin.errors import Problem, unknown_group
+from headrace.admin.positions import Partition
+from headrace.admin.times import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def state_name(description: Any) -> str:
 def require_inactive(name: str, description: Any) -> None:
     """Offsets of a group move only while nobody reads."""
     if description.members:
-        raise CliError(
+        raise Problem(
             f"Group '{name}' has {counted(len(description.members), 'active member')}",
             f"Stop them first; `headrace group describe {name}` shows them",
         )

@@ -1,4 +1,4 @@
-"""Transactions as coordinators and partitions know them: what `headrace transactions` asks and sends.
+"""Transactions as coordinators and partitions know them: asking for them and ending them.
 
 A coordinator knows a transaction by its transactional id. A partition knows only producers and where their open
 transactions began; one that no coordinator will end any more hangs, and holds read_committed readers for ever.
@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from headrace.cli import direct
-from headrace.cli.cluster import Cluster
-from headrace.cli.errors import CliError, near_misses
-from headrace.cli.times import iso, now_ms
+from headrace.admin import direct
+from headrace.admin.cluster import Cluster
+from headrace.admin.errors import Problem, from_kafka, near_misses
+from headrace.admin.times import iso, now_ms
 from headrace.wire.errors import ErrorCode
 
 # The lowest versions: every Kafka that has these APIs knows them.
@@ -116,7 +116,7 @@ def described(cluster: Cluster, transactional_ids: Iterable[str]) -> list[Transa
         if name not in found:
             matches = near_misses(name, [each.transactional_id for each in listed(cluster)])
             hint = f"Did you mean '{matches[0]}'?" if matches else "See them with `headrace transactions list`"
-            raise CliError(f"There is no transactional id '{name}'", hint)
+            raise Problem(f"There is no transactional id '{name}'", hint)
     return [found[name] for name in wanted]
 
 
@@ -203,6 +203,26 @@ def _open_at(cluster: Cluster, leader: direct.Address, topics: dict[str, list[in
     return sorted(found, key=lambda each: (each.topic, each.partition, each.start_offset))
 
 
+def require_open(transaction: Transaction) -> None:
+    if transaction.state != "Ongoing":
+        raise Problem(
+            f"'{transaction.transactional_id}' has no open transaction, it is {transaction.state}",
+            "There is nothing to abort",
+        )
+
+
+def abort_by_id(cluster: Cluster, transaction: Transaction) -> None:
+    """A new producer with the same id: its coordinator ends what the one before left open."""
+    from confluent_kafka import KafkaException
+
+    name = transaction.transactional_id
+    settings = {"transactional.id": name, "transaction.timeout.ms": transaction.timeout_ms}
+    try:
+        cluster.producer(settings).init_transactions(cluster.timeout_s)
+    except KafkaException as error:
+        raise from_kafka(error.args[0], f"Cannot abort the transaction of '{name}'") from None
+
+
 def abort(cluster: Cluster, hanging: OpenTransaction) -> None:
     """Write the marker that ends a transaction in one partition."""
     from headrace.wire.messages.write_txn_markers import (
@@ -228,15 +248,15 @@ def abort(cluster: Cluster, hanging: OpenTransaction) -> None:
 def _leader(cluster: Cluster, topic: str, partition: int, doing: str) -> direct.Address:
     partitions = cluster.topic(topic).partitions
     if partition not in partitions:
-        raise CliError(f"'{topic}' has no partition {partition}", f"It has {len(partitions)}, from 0 on")
+        raise Problem(f"'{topic}' has no partition {partition}", f"It has {len(partitions)}, from 0 on")
     leader = partitions[partition].leader
     for address in direct.brokers(cluster, doing):
         if address.id == leader:
             return address
-    raise CliError(f"{doing}: the partition has no leader now", "Try again later")
+    raise Problem(f"{doing}: the partition has no leader now", "Try again later")
 
 
 def _check(code: int, doing: str) -> None:
     if code:
         error = ErrorCode(code)
-        raise CliError(f"{doing}: {error.name} ({error.message})")
+        raise Problem(f"{doing}: {error.name} ({error.message})")

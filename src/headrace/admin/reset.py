@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from headrace.cli.cluster import Cluster
-from headrace.cli.errors import CliError, UsageMistake
-from headrace.cli.positions import Partition, Position, ranges
-from headrace.cli.times import parse_time_ms
+from headrace.admin.cluster import Cluster
+from headrace.admin.errors import Problem, UsageMistake
+from headrace.admin.positions import Partition, Position, ranges
+from headrace.admin.times import parse_time_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def plan(
     """The moves, within what the partitions hold. Nothing is changed."""
     wanted = _chosen(cluster, topics) if topics else sorted(committed)
     if not wanted:
-        raise CliError(f"Group '{group}' has committed nothing", "Name what it shall read: --topic TOPIC")
+        raise Problem(f"Group '{group}' has committed nothing", "Name what it shall read: --topic TOPIC")
     if target.shift_by is None:
         spans = ranges(cluster, wanted, target.position(), None)
         return [
@@ -59,7 +59,7 @@ def plan(
         ]
     missing = [partition for partition in wanted if partition not in committed]
     if missing:
-        raise CliError(
+        raise Problem(
             f"Group '{group}' has committed nothing in {missing[0][0]}, partition {missing[0][1]}, so it cannot be shifted",
             "Use --to-earliest or --to-offset",
         )
@@ -88,7 +88,7 @@ def _chosen(cluster: Cluster, topics: Sequence[str]) -> list[Partition]:
             if not part.isdigit():
                 raise UsageMistake(f"'{text}' does not name partitions", "Write it like orders:0,2")
             if int(part) not in known:
-                raise CliError(f"'{name}' has no partition {part}", f"It has 0 to {len(known) - 1}")
+                raise Problem(f"'{name}' has no partition {part}", f"It has 0 to {len(known) - 1}")
             wanted.append((name, int(part)))
     return wanted
 
@@ -97,7 +97,7 @@ def apply(cluster: Cluster, group: str, moves: Sequence[Move]) -> None:
     """Commit the new offsets for the group, which must not have members."""
     from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 
-    from headrace.cli import group_view
+    from headrace.admin import groups as group_view
 
     if group in group_view.listed(cluster):
         group_view.require_inactive(group, group_view.described(cluster, [group])[group])
@@ -106,4 +106,4 @@ def apply(cluster: Cluster, group: str, moves: Sequence[Move]) -> None:
     answer = cluster.result(futures[group], f"Cannot move group '{group}'")
     for partition in answer.topic_partitions:
         if partition.error is not None:
-            raise CliError(f"Cannot move {partition.topic}, partition {partition.partition}: {partition.error.str()}")
+            raise Problem(f"Cannot move {partition.topic}, partition {partition.partition}: {partition.error.str()}")

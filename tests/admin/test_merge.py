@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.cli.merge import Merge
+from headrace.admin.merge import Merge
 
 
 @given(st.lists(st.lists(st.integers(0, 100)).map(sorted), min_size=1, max_size=5), st.randoms())

@@ -9,10 +9,10 @@ import socket
 import struct
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headrace.cli.errors import CliError
+from headrace.admin.errors import Problem
 
 if TYPE_CHECKING:
-    from headrace.cli.cluster import Cluster
+    from headrace.admin.cluster import Cluster
     from headrace.wire.schema import Message
 
 LARGEST_ANSWER = 256 << 20
@@ -33,7 +33,7 @@ def is_possible(cluster: Cluster) -> bool:
 def brokers(cluster: Cluster, doing: str) -> list[Address]:
     """All brokers, or the error that says why they cannot be asked directly."""
     if not is_possible(cluster):
-        raise CliError(
+        raise Problem(
             f"{doing} works over plaintext connections only so far", "Name a plaintext listener of the broker"
         )
     found = cluster.admin().list_topics(timeout=cluster.timeout_s).brokers.values()
@@ -64,7 +64,7 @@ def ask_or_fail(cluster: Cluster, address: Address, request: Message, version: i
     try:
         return ask(address, request, version, cluster.timeout_s)
     except (OSError, ValueError) as error:
-        raise CliError(
+        raise Problem(
             f"{doing}: broker {address.id} at {address.host}:{address.port} does not answer ({error})",
             "It must be a Kafka of version 3.0 or newer, reachable over plaintext",
         ) from None

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
-from headrace.cli.cluster import Cluster
-from headrace.cli.errors import CliError, from_kafka
-from headrace.cli.merge import Merge
-from headrace.cli.positions import Partition, Range
+from headrace.admin.cluster import Cluster
+from headrace.admin.errors import Problem, from_kafka
+from headrace.admin.merge import Merge
+from headrace.admin.positions import Partition, Range
 
 Messages = Generator[Any, None, None]
 
@@ -203,5 +203,5 @@ def is_end(message: Any) -> bool:
     if error.code() == KafkaError._PARTITION_EOF:
         return True
     if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-        raise CliError(f"Topic '{message.topic()}' is gone: {error.str()}", "See the topics with `headrace topic list`")
+        raise Problem(f"Topic '{message.topic()}' is gone: {error.str()}", "See the topics with `headrace topic list`")
     raise from_kafka(error)

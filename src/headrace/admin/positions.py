@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from headrace.cli.cluster import Cluster
-from headrace.cli.errors import UsageMistake
-from headrace.cli.times import parse_time_ms
+from headrace.admin.cluster import Cluster
+from headrace.admin.errors import UsageMistake
+from headrace.admin.times import parse_time_ms
 
 Partition = tuple[str, int]
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from headrace.cli import direct
+from headrace.admin import direct
 
 if TYPE_CHECKING:
-    from headrace.cli.cluster import Cluster
+    from headrace.admin.cluster import Cluster
 
 _VERSION = 1
 _TIMEOUT_S = 5.0

@@ -1,4 +1,4 @@
-"""Times, durations and sizes as people write and read them: `-5m`, `2026-01-31T12:00`, `7d`, `1.5 MiB`."""
+"""Times, durations, sizes and counts as people write and read them: `-5m`, `2026-01-31T12:00`, `7d`, `1.5 MiB`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import time
 from datetime import UTC, datetime
 
-from headrace.cli.errors import UsageMistake
+from headrace.admin.errors import UsageMistake
 
 _UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)")
@@ -82,3 +82,12 @@ def size(count: float) -> str:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1024
     return f"{count:.1f} TiB"
+
+
+def number(value: int | float | None) -> str:
+    return "-" if value is None else f"{value:,.0f}"
+
+
+def counted(amount: int, noun: str) -> str:
+    """`1 record`, `2,000 records`."""
+    return f"{amount:,} {noun}" if amount == 1 else f"{amount:,} {noun}s"
