@@ -15,6 +15,7 @@ from headrace.plan.expressions import Column, Literal, Meta, Named, RowMeta, Sid
 from headrace.plan.serdes import KeyWindow, Serde
 from headrace.plan.types import BIGINT, STRING, struct
 from headrace.testing import wait_until
+from headrace.testing.record_sender import murmur2
 from tests.spark.pipelines import Lab, call, json_serde, left, number, right
 
 COUNTED = json_serde(n=BIGINT, total=BIGINT)
@@ -284,3 +285,23 @@ def test_records_without_a_value_count_in_windows_and_no_window_begins_before_19
         running.await_processed()
     assert [one.key() for one in lab.received()] == [b"a" + bytes(8), b"a" + bytes(8)]
     assert [value for _, value in values(lab)] == [{"n": 1, "total": 1}, {"n": 2, "total": 1}]
+
+
+@pytest.mark.parametrize("mode", ["real_time", "exactly_once"])
+def test_all_windows_of_a_key_are_in_one_partition(lab: Lab, mode: str) -> None:
+    lab.create("in")
+    lab.create("out", partitions=4)
+    steps = (
+        lab.source("in"),
+        s.GroupBy("g", "in"),
+        s.Aggregate("n", "g", COUNTS, window=w.Tumbling(1000)),
+        lab.sink("n", COUNTED, TIME_KEY),
+    )
+    keys = "abcdefgh"
+    with lab.run(*steps, mode=mode) as running:
+        lab.send("in", *((key, row(1), 1000 * second) for second in range(6) for key in keys))
+        running.await_processed()
+    places = {(one.key()[:1], one.partition()) for one in lab.received()}
+    # Where Java's producer puts the key without its window.
+    assert places == {(key.encode(), (murmur2(key.encode()) & 0x7FFFFFFF) % 4) for key in keys}
+    assert len({partition for _, partition in places}) > 1

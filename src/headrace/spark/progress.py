@@ -16,13 +16,13 @@ Offsets = Mapping[str, Mapping[int, int]]
 TIMEOUT_S = 10.0
 
 
-def stage_progress(stage: Stage, query: StreamingQuery | None, ends: Offsets) -> dict[str, Any]:
-    """One stage's part of a pipeline's report."""
+def stage_progress(stage: Stage, query: StreamingQuery | None, ends: Offsets | None) -> dict[str, Any]:
+    """One stage's part of a pipeline's report. `ends` None: nobody can tell, and so the lag is None."""
     last = _last(query)
     operators = last.get("stateOperators", [])
     durations = last.get("durationMs", {})
     positions = _offsets(source.get("endOffset") for source in last.get("sources", []))
-    lags = lag(ends, positions)
+    lags = lag(ends, positions) if ends is not None else {}
     return {
         "stage": stage.id,
         "mode": stage.mode.value,
@@ -31,7 +31,7 @@ def stage_progress(stage: Stage, query: StreamingQuery | None, ends: Offsets) ->
         "batch": last.get("batchId"),
         "batch_ms": durations.get("triggerExecution"),
         "watermark": last.get("eventTime", {}).get("watermark"),
-        "lag": sum(lags.values()),
+        "lag": sum(lags.values()) if ends is not None else None,
         "lags": lags,
         "state_rows": sum(one.get("numRowsTotal", 0) for one in operators),
         "state_bytes": sum(one.get("memoryUsedBytes", 0) for one in operators),

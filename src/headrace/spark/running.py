@@ -69,7 +69,7 @@ class RunningPipeline:
     def progress(self) -> dict[str, Any]:
         """Rows, latency, late and bad records of the whole, and of each stage mode, lag, watermark and state."""
         counts = meters.snapshot(self._spark, self.plan.name)
-        ends = self._end_offsets()
+        ends = self._ends_if_known()
         each = [stage_progress(stage, self._queries.get(stage.id), ends) for stage in self.stages]
         failure = self.exception()
         return {
@@ -84,7 +84,7 @@ class RunningPipeline:
             "dropped": counts["dropped"],
             "latency_ms": counts["latency_ms"],
             "last_output_ms": counts["last_output_ms"],
-            "lag": sum(stage["lag"] for stage in each),
+            "lag": sum(stage["lag"] for stage in each) if ends is not None else None,
             "state_rows": sum(stage["state_rows"] for stage in each),
             "state_bytes": sum(stage["state_bytes"] for stage in each),
             "partitions": counts["partitions"],
@@ -156,6 +156,16 @@ class RunningPipeline:
             return end_offsets(consumer, topics)
         finally:
             consumer.close()
+
+    def _ends_if_known(self) -> dict[str, dict[int, int]] | None:
+        """None while a broker does not answer: the rest of a report is worth having all the more then."""
+        from confluent_kafka import KafkaException
+
+        try:
+            return self._end_offsets()
+        except KafkaException as error:
+            log.warning("the lag of %r is not known: %s", self.plan.name, error)
+            return None
 
     def _find_failure(self) -> PipelineError | None:
         for stage_id, query in self._queries.items():

@@ -28,8 +28,9 @@ SINK_COLUMNS: Mapping[str, str] = {
     "timestamp": "timestamp",
     "slot": "string",
 }
-OPTIONAL_COLUMNS: Mapping[str, str] = {"source_timestamp": "timestamp"}
-"""`source_timestamp`: when the source record was written, for the latency meter. Without it the meter goes by `timestamp`."""
+OPTIONAL_COLUMNS: Mapping[str, str] = {"source_timestamp": "timestamp", "key_suffix": "int"}
+"""`source_timestamp`: when the source record was written, for the latency meter. Without it the meter goes by `timestamp`. `key_suffix`: how many bytes at
+the key's end do not decide its partition."""
 
 MARKER_TOPIC = "_headrace_markers"
 FORMAT = "headrace.KafkaSink"

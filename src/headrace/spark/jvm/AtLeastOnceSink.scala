@@ -1,5 +1,7 @@
 package headrace
 
+import org.apache.kafka.clients.producer.ProducerRecord
+import org.apache.kafka.common.KafkaException
 import org.apache.spark.sql.ForeachWriter
 import org.apache.spark.sql.catalyst.InternalRow
 
@@ -19,9 +21,13 @@ final class AtLeastOnceSink(rows: SinkRow, options: KafkaOptions, meter: TaskMet
   }
 
   override def process(row: InternalRow): Unit = {
-    producer.send(rows.record(row))
+    producer.send(recordOf(row))
     counts.sent(rows.sourceTimestamp(row))
   }
+
+  private def recordOf(row: InternalRow): ProducerRecord[Array[Byte], Array[Byte]] =
+    try rows.record(row, producer.partitions)
+    catch { case e: KafkaException => throw KafkaTrouble.explain(e, "at-least-once sink, asking for a topic's partitions") }
 
   override def close(error: Throwable): Unit =
     if (producer != null) {

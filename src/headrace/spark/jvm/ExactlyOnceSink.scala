@@ -98,7 +98,7 @@ private final class ExactlyOnceWriter(rows: SinkRow, settings: SlotSettings, bat
   override def write(row: InternalRow): Unit = {
     val name = rows.slot(row)
     if (slotName == null || !slotName.equals(name)) turnTo(name)
-    try slot.send(rows.record(row))
+    try slot.send(rows.record(row, slot.partitions))
     catch { case e: KafkaException => throw explained(e, slot) }
     if (!slot.written) counts.sent(rows.sourceTimestamp(row))
   }

@@ -90,6 +90,7 @@ object Producers {
  */
 final class TaskProducer(options: KafkaOptions, doing: String) extends Callback {
   private val shared = Producers.acquire(options)
+  val partitions = new PartitionCounts(shared.producer)
   private val failure = new AtomicReference[Exception]()
   private val answered = new AtomicLong()
   private var sent = 0L

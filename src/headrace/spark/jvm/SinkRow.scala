@@ -1,7 +1,10 @@
 package headrace
 
-import org.apache.kafka.clients.producer.ProducerRecord
+import java.util
+
+import org.apache.kafka.clients.producer.{Producer, ProducerRecord}
 import org.apache.kafka.common.header.internals.RecordHeaders
+import org.apache.kafka.common.utils.Utils
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
@@ -11,7 +14,8 @@ import org.apache.spark.unsafe.types.UTF8String
  *
  * Columns are found by name: `topic STRING`, `partition INT` (null: by key, murmur2), `key BINARY`, `value BINARY` (null: a tombstone),
  * `headers ARRAY<STRUCT<key STRING, value BINARY>>`, `timestamp TIMESTAMP`, `slot STRING`. All but `topic` and `value` may be left out.
- * `source_timestamp TIMESTAMP` is for the latency meter only and never leaves.
+ * `source_timestamp TIMESTAMP` is for the latency meter only and never leaves. `key_suffix INT` says how many bytes at the key's end do not decide its
+ * partition: the window of a windowed key, so that all windows of a key are in one partition, as Kafka Streams places them.
  *
  * It works on Spark's internal rows: nothing is converted that the producer does not need.
  */
@@ -22,6 +26,7 @@ final class SinkRow(schema: StructType) extends Serializable {
   private val valueAt = SinkRow.ordinal(schema, "value", BinaryType, required = true)
   private val headersAt = SinkRow.ordinal(schema, "headers", SinkRow.Headers)
   private val timestampAt = SinkRow.ordinal(schema, "timestamp", TimestampType)
+  private val keySuffixAt = SinkRow.ordinal(schema, "key_suffix", IntegerType)
   private val slotAt = SinkRow.ordinal(schema, "slot", StringType)
   private val sourceTimestampAt = {
     val own = SinkRow.ordinal(schema, "source_timestamp", TimestampType)
@@ -44,11 +49,20 @@ final class SinkRow(schema: StructType) extends Serializable {
   def sourceTimestamp(row: InternalRow): Long =
     if (sourceTimestampAt < 0 || row.isNullAt(sourceTimestampAt)) -1L else Math.floorDiv(row.getLong(sourceTimestampAt), 1000L)
 
-  def record(row: InternalRow): ProducerRecord[Array[Byte], Array[Byte]] = {
-    val partition: Integer = if (partitionAt < 0 || row.isNullAt(partitionAt)) null else row.getInt(partitionAt)
+  def record(row: InternalRow, partitions: PartitionCounts): ProducerRecord[Array[Byte], Array[Byte]] = {
+    val name = topic(row)
+    val key = binary(row, keyAt)
     val timestamp: java.lang.Long = if (timestampAt < 0 || row.isNullAt(timestampAt)) null else timestampOf(row)
-    new ProducerRecord(topic(row), partition, timestamp, binary(row, keyAt), binary(row, valueAt), headers(row))
+    new ProducerRecord(name, partition(row, name, key, partitions), timestamp, key, binary(row, valueAt), headers(row))
   }
+
+  private def partition(row: InternalRow, topic: String, key: Array[Byte], partitions: PartitionCounts): Integer =
+    if (partitionAt >= 0 && !row.isNullAt(partitionAt)) row.getInt(partitionAt)
+    else if (keySuffixAt < 0 || key == null || row.isNullAt(keySuffixAt) || row.getInt(keySuffixAt) == 0) null
+    else {
+      val placed = util.Arrays.copyOf(key, Math.max(0, key.length - row.getInt(keySuffixAt)))
+      Utils.toPositive(Utils.murmur2(placed)) % partitions.of(topic)
+    }
 
   private def timestampOf(row: InternalRow): java.lang.Long = {
     val millis = Math.floorDiv(row.getLong(timestampAt), 1000L)
@@ -80,6 +94,13 @@ final class SinkRow(schema: StructType) extends Serializable {
     }
     headers
   }
+}
+
+/** How many partitions topics have, as a producer knows it; asked once per topic, so make a new one for each batch. */
+final class PartitionCounts(producer: Producer[_, _]) {
+  private val known = new util.HashMap[String, Integer]()
+
+  def of(topic: String): Int = known.computeIfAbsent(topic, name => producer.partitionsFor(name).size)
 }
 
 object SinkRow {

@@ -32,6 +32,7 @@ final class Slot private (val settings: SlotSettings, val name: String) {
   private var batch = -1L
   private var rows = 0L
   private var committing = false
+  var partitions: PartitionCounts = _
   private[headrace] var releasedAt = System.nanoTime()
 
   /** Fences whoever used the id before, ends what they left open, then reads how far they came. */
@@ -55,6 +56,7 @@ final class Slot private (val settings: SlotSettings, val name: String) {
         "Restore the newer checkpoint, or start the pipeline anew with an empty one")
     batch = batchId
     rows = 0
+    partitions = new PartitionCounts(producer)
     committing = false
   }
 

@@ -9,7 +9,7 @@ from headrace.formats import FORMATS
 from headrace.functions.sql_text import cast_sql, string_sql
 from headrace.plan import steps as s
 from headrace.plan.relations import Relation
-from headrace.plan.serdes import Serde
+from headrace.plan.serdes import KeyWindow, Serde
 from headrace.plan.stores import StoreTopic
 from headrace.plan.types import Struct
 from headrace.spark.lower.flow import Lane, RowSql, Trunk
@@ -27,9 +27,12 @@ class End:
     topic: str
     key: str
     value: str
+    key_suffix: int = 0
+    """Bytes at the key's end that say nothing about its partition: all windows of a key are in one, as in Kafka Streams."""
 
     def columns(self) -> dict[str, str]:
-        return {"topic": self.topic, "key": self.key, "value": self.value, "timestamp": self.lane.ts}
+        row = {"topic": self.topic, "key": self.key, "value": self.value, "timestamp": self.lane.ts}
+        return {**row, "key_suffix": str(self.key_suffix)}
 
 
 def sink_columns(trunk: Trunk, ends: Sequence[End], slots: bool) -> list[str]:
@@ -48,12 +51,12 @@ def sink_end(lane: Lane, step: s.Sink, relation: Relation, python: PythonNames) 
         topic = f"coalesce({Texts.over(relation, python).sql(step.topic_expression, lane)}, {topic})"
     key = widened(lane.key, relation.key, step.key.columns)
     value = widened(lane.value, relation.value, step.value.columns)
-    return End(lane, topic, encoded_key(lane, key, step.key), encoded(value, step.value))
+    return End(lane, topic, encoded_key(lane, key, step.key), encoded(value, step.value), window_size(lane, step.key))
 
 
 def store_end(lane: Lane, store: StoreTopic) -> End:
     key = encoded_key(lane, lane.key, store.key)
-    return End(lane, string_sql(store.topic), key, encoded(lane.value, store.value))
+    return End(lane, string_sql(store.topic), key, encoded(lane.value, store.value), window_size(lane, store.key))
 
 
 def encoded(row: RowSql, serde: Serde) -> str:
@@ -65,6 +68,13 @@ def encoded_key(lane: Lane, key: RowSql, serde: Serde) -> str:
     """A key as bytes, in Kafka's windowed form where the serde says so."""
     start, end = lane.window or (None, None)
     return FORMATS[serde.format].encode_sql(key.struct(), serde, start, end)
+
+
+def window_size(lane: Lane, serde: Serde) -> int:
+    """How many bytes of an encoded key are its window."""
+    if lane.window is None or serde.window is None:
+        return 0
+    return 8 if serde.window is KeyWindow.TIME else 16
 
 
 def widened(row: RowSql, from_: Struct, to: Struct) -> RowSql:
