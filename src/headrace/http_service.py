@@ -51,10 +51,9 @@ class ThreadedServer:
             application,
             log_config=None,
             access_log=False,
-            lifespan="off",
             timeout_graceful_shutdown=1,
             server_header=False,
-            **options,
+            **{"lifespan": "off", **options},
         )
         config.load()
         self._server = Server(config)
@@ -70,7 +69,7 @@ class ThreadedServer:
 
 
 class OriginCheck:
-    """Refuses what a page of another site sends: its browser says so in `Origin`."""
+    """Refuses what a page of another site sends, requests and WebSockets: its browser says so in `Origin`."""
 
     def __init__(self, app: ASGIApp, refusal: Callable[[str], Response], allowed: Collection[str] = ()) -> None:
         self._app = app
@@ -78,10 +77,13 @@ class OriginCheck:
         self._allowed = frozenset(allowed)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
+        if scope["type"] in ("http", "websocket"):
             headers = dict(scope["headers"])
             origin = headers.get(b"origin")
             if origin is not None and not self._is_ours(origin.decode("latin-1"), headers.get(b"host", b"")):
+                if scope["type"] == "websocket":
+                    await send({"type": "websocket.close", "code": 1008})  # before it is accepted: HTTP 403
+                    return
                 answer = self._refusal(f"requests from pages of {origin.decode('latin-1')} are refused")
                 await answer(scope, receive, send)
                 return

@@ -27,7 +27,9 @@ def ready(process: subprocess.Popen[bytes]) -> dict[str, Any]:
     return json.loads(process.stdout.readline())
 
 
-@pytest.mark.parametrize("command", [("broker",), ("up", "--no-engine")], ids=["broker", "up"])
+@pytest.mark.parametrize(
+    "command", [("broker",), ("up", "--no-engine", "--no-registry", "--no-console")], ids=["broker", "up"]
+)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_says_that_it_is_ready_and_stops_cleanly_on_a_signal(
     spawn: Spawn, tmp_path: Path, command: tuple[str, ...], number: signal.Signals

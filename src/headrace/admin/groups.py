@@ -135,6 +135,18 @@ def state_name(description: Any) -> str:
     }.get(description.state.name, description.state.name.title())
 
 
+def delete(cluster: Cluster, names: list[str]) -> None:
+    """All that can be, with their committed offsets; the first refusal is raised at the end."""
+    failures = []
+    for name, future in cluster.admin().delete_consumer_groups(names, request_timeout=cluster.timeout_s).items():
+        try:
+            cluster.result(future, f"Cannot delete group '{name}'")
+        except Problem as error:
+            failures.append(error)
+    if failures:
+        raise failures[0]
+
+
 def require_inactive(name: str, description: Any) -> None:
     """Offsets of a group move only while nobody reads."""
     if description.members:

@@ -7,7 +7,7 @@ for a command to fail.
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.admin import direct
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from headrace.admin.cluster import Cluster
 
 _VERSION = 1
+_VERSION_WITH_SPACE = 4
 _TIMEOUT_S = 5.0
 
 
@@ -28,6 +29,29 @@ def partition_sizes(cluster: Cluster) -> dict[tuple[str, int], int]:
             for partition, size in _ask(address).items():
                 sizes[partition] = max(size, sizes.get(partition, 0))
     return sizes
+
+
+class Space(NamedTuple):
+    """Bytes of the file systems that hold the logs."""
+
+    total: int
+    usable: int
+
+
+def space(cluster: Cluster) -> Space | None:
+    """Of all brokers together; None when the cluster does not let us ask, or is older than Kafka 3.3."""
+    from headrace.wire.messages.describe_log_dirs import DescribeLogDirsRequest
+
+    if not direct.is_possible(cluster):
+        return None
+    total = usable = 0
+    for address in direct.brokers(cluster, "DescribeLogDirs"):
+        with contextlib.suppress(OSError, ValueError):
+            # Directories only: the sizes of no topic are asked for.
+            answer = direct.ask(address, DescribeLogDirsRequest(topics=[]), _VERSION_WITH_SPACE, _TIMEOUT_S)
+            total += sum(max(0, each.total_bytes) for each in answer.results)
+            usable += sum(max(0, each.usable_bytes) for each in answer.results)
+    return Space(total, usable) if total else None
 
 
 def _ask(address: direct.Address) -> dict[tuple[str, int], int]:

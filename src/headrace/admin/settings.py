@@ -64,9 +64,24 @@ def topic_settings(cluster: Cluster, topic: str) -> list[Entry]:
 
 def settings(cluster: Cluster, kind: str, name: str) -> list[Entry]:
     """All settings of a topic or a broker, as `kind` says, by name."""
-    resource = _resource(kind, name)
-    futures = cluster.admin().describe_configs([resource], request_timeout=cluster.timeout_s)
+    futures = cluster.admin().describe_configs([_resource(kind, name)], request_timeout=cluster.timeout_s)
     described = cluster.result(next(iter(futures.values())), f"Cannot describe {kind} '{name}'")
+    return _entries(described, kind)
+
+
+def of_topics(cluster: Cluster, names: Iterable[str]) -> dict[str, list[Entry]]:
+    """Settings of several topics with one request."""
+    wanted = [_resource("topic", name) for name in names]
+    if not wanted:
+        return {}
+    futures = cluster.admin().describe_configs(wanted, request_timeout=cluster.timeout_s)
+    return {
+        resource.name: _entries(cluster.result(future, f"Cannot describe topic '{resource.name}'"), "topic")
+        for resource, future in futures.items()
+    }
+
+
+def _entries(described: Mapping[str, Any], kind: str) -> list[Entry]:
     return [
         Entry(
             entry.name,

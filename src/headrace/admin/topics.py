@@ -12,13 +12,23 @@ from headrace.admin.positions import Partition
 
 def offset_ranges(cluster: Cluster, topics: Mapping[str, Any]) -> dict[Partition, tuple[int, int]]:
     """The first offset and the one after the last, for every partition of these topics."""
-    from confluent_kafka import TopicPartition
     from confluent_kafka.admin import OffsetSpec
 
-    partitions = [TopicPartition(name, partition) for name, topic in topics.items() for partition in topic.partitions]
-    starts = cluster.offsets(partitions, OffsetSpec.earliest())
-    ends = cluster.offsets(partitions, OffsetSpec.latest())
+    starts = start_offsets(cluster, topics)
+    ends = cluster.offsets(_partitions(topics), OffsetSpec.latest())
     return {partition: (starts[partition], end) for partition, end in ends.items() if partition in starts}
+
+
+def start_offsets(cluster: Cluster, topics: Mapping[str, Any]) -> dict[Partition, int]:
+    from confluent_kafka.admin import OffsetSpec
+
+    return cluster.offsets(_partitions(topics), OffsetSpec.earliest())
+
+
+def _partitions(topics: Mapping[str, Any]) -> list[Any]:
+    from confluent_kafka import TopicPartition
+
+    return [TopicPartition(name, partition) for name, topic in topics.items() for partition in topic.partitions]
 
 
 def per_topic(amounts: Mapping[Partition, int]) -> Counter[str]:

@@ -30,6 +30,7 @@ _MODULES = {
     "demo": "demo",
     "registry": "registry",
     "engine": "engine",
+    "console": "console",
     "run": "run",
     "setup": "setup",
     "doctor": "doctor",

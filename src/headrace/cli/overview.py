@@ -19,6 +19,7 @@ COMMANDS = (
             ("up", "all services"),
             ("registry", "the schema registry"),
             ("engine", "the service that runs pipelines"),
+            ("console", "the web console"),
             ("run", "a streams application, with a live view"),
             ("demo", "synthetic events and a live table"),
         ),

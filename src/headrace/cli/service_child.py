@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from collections.abc import Sequence
 
 STOP_TIMEOUT_S = 30.0
+
+
+def chosen_port(port: int) -> int:
+    """The port itself, or for 0 a free one: neighbours have to be told before anybody listens there."""
+    if port:
+        return port
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
 
 
 class ServiceChild:

@@ -80,7 +80,7 @@ def register(app: typer.Typer) -> None:
         examples=(
             "headrace up",
             "headrace up --data-dir ./data --port 9092 --registry-port 8081",
-            "headrace up --no-engine --no-registry",
+            "headrace up --no-engine --no-registry --no-console",
         ),
     )
     def up(
@@ -100,17 +100,26 @@ def register(app: typer.Typer) -> None:
         registry: Annotated[
             bool, typer.Option("--registry/--no-registry", help="Whether there is a schema registry.")
         ] = True,
+        console_port: Annotated[
+            int,
+            typer.Option("--console-port", min=0, max=65535, help="HTTP port of the web console; 0 picks a free one."),
+        ] = 8080,
+        console: Annotated[bool, typer.Option("--console/--no-console", help="Whether there is a web console.")] = True,
         config: Config = None,
         settings: Set = None,
         log_level: LogLevelOption = LogLevel.WARNING,
         json_logs: JsonLogs = False,
         as_json: Json = False,
     ) -> None:
-        """Run all services in the foreground: the broker, the schema registry, and the engine for pipelines where PySpark is installed."""
+        """Run all services in the foreground: the broker, the schema registry, the engine for pipelines where PySpark is installed, and the web console where NiceGUI is."""
+        from headrace.cli.commands.console import is_installed as can_show
+        from headrace.cli.console_child import console_child
         from headrace.cli.engine_child import engine_child, is_installed
         from headrace.cli.registry_child import registry_child
+        from headrace.cli.service_child import chosen_port
 
         properties = server_properties(data_dir, port, http_port, config, settings)
+        engine_port, registry_port = chosen_port(engine_port), chosen_port(registry_port)
         children: list[ServiceChild] = []
         if registry:
             children.append(registry_child(registry_port, as_json=as_json))
@@ -119,6 +128,10 @@ def register(app: typer.Typer) -> None:
             children.append(engine_child(engine_port, data, as_json=as_json))
         elif engine:
             say('Pipelines need PySpark: pip install "headrace[all]". The broker runs without them')
+        if console and can_show():
+            children.append(console_child(console_port, engine_port, registry_port, as_json=as_json))
+        elif console:
+            say('The web console needs NiceGUI: pip install "headrace[console]". The broker runs without it')
         serve(properties, log_level.value, json_logs=json_logs, as_json=as_json, children=children)
 
 

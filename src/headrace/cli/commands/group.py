@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from headrace.admin.cluster import Cluster
-from headrace.admin.errors import Problem, UsageMistake
+from headrace.admin.errors import UsageMistake
 from headrace.admin.times import counted, number
 from headrace.cli import completing
 from headrace.cli.command import Json, Yes, command, new_app
@@ -188,14 +188,7 @@ def delete(
     for name in groups:
         group_view.require_inactive(name, group_view.existing(cluster, name))
     confirm(f"Delete {', '.join(groups)} and their committed offsets?", yes)
-    failures = []
-    for name, future in cluster.admin().delete_consumer_groups(groups, request_timeout=cluster.timeout_s).items():
-        try:
-            cluster.result(future, f"Cannot delete group '{name}'")
-        except Problem as error:
-            failures.append(error)
-    if failures:
-        raise failures[0]
+    group_view.delete(cluster, groups)
     if as_json:
         print_json([{"group": name, "deleted": True} for name in groups])
         return

@@ -1,0 +1,52 @@
+"""Amounts over the last minutes, as they were seen, and how fast they change. Bounded; filled from threads, read from the event loop."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Mapping
+from threading import Lock
+
+KEPT_S = 900.0
+MOST_SAMPLES = 360
+_RATE_OVER_S = 15.0
+_CLOSEST_S = 0.5
+
+
+class History:
+    """Samples of many amounts at a time."""
+
+    def __init__(self) -> None:
+        self._samples: deque[tuple[float, dict[str, int]]] = deque(maxlen=MOST_SAMPLES)
+        self._lock = Lock()
+
+    def note(self, amounts: Mapping[str, int], at: float | None = None) -> None:
+        now = time.monotonic() if at is None else at
+        with self._lock:
+            self._samples.append((now, dict(amounts)))
+            while now - self._samples[0][0] > KEPT_S:
+                self._samples.popleft()
+
+    def rate(self, name: str) -> float | None:
+        """Change a second, over about the last quarter of a minute; None when it was seen only once."""
+        seen = self.of(name)
+        if len(seen) < 2:
+            return None
+        last_at, last = seen[-1]
+        first_at, first = next(sample for sample in seen if last_at - sample[0] <= _RATE_OVER_S)
+        if first_at == last_at:
+            first_at, first = seen[-2]
+        elapsed = last_at - first_at
+        return (last - first) / elapsed if elapsed >= _CLOSEST_S else None
+
+    def of(self, name: str) -> list[tuple[float, int]]:
+        """(time, amount), the oldest first."""
+        with self._lock:
+            return [(at, amounts[name]) for at, amounts in self._samples if name in amounts]
+
+    def total_rate(self) -> float | None:
+        """Of everything together, over names seen in the last sample."""
+        with self._lock:
+            names = list(self._samples[-1][1]) if self._samples else []
+        rates = [rate for name in names if (rate := self.rate(name)) is not None]
+        return sum(rates) if rates else None
