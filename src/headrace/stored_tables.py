@@ -28,6 +28,7 @@ def open_store(
         decode_value=lambda data: values.decode(data, value),
         order=by_value(topic.topic, lambda data: list((keys.decode(data, key) or {}).values())),
         windows=_windows(topic.key),
+        retention_ms=topic.retention_ms,
         directory=directory,
         client_settings=client_settings,
     )

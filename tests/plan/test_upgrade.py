@@ -50,6 +50,12 @@ def test_another_aggregate_key_window_or_topic_does_not_fit() -> None:
     assert reasons(old, (moved, GROUP, COUNT, SINK)) == ["stage 'n' no longer reads orders and now reads orders2"]
 
 
+def test_how_long_a_table_keeps_windows_may_change() -> None:
+    windowed = replace(COUNT, window=Tumbling(1000), store="counts")
+    longer = replace(COUNT, window=Tumbling(1000, retention_ms=10**9), store="counts")
+    assert reasons((SOURCE, GROUP, windowed), (SOURCE, GROUP, longer)) == []
+
+
 def test_state_that_is_gone_is_said() -> None:
     raw = s.Sink("raw", "in", "raw", KEY, VALUE)
     assert reasons((SOURCE, GROUP, COUNT, SINK), (SOURCE, raw)) == [

@@ -172,6 +172,7 @@ def test_an_app_needs_a_name_and_a_step() -> None:
         (lambda: tumbling(secs=1), "has no secs"),
         (lambda: tumbling("10s"), "timedelta or whole milliseconds"),
         (lambda: tumbling(seconds=1, grace=-1), "0 or more"),
+        (lambda: tumbling(seconds=1, retention=0), "more than 0"),
         (lambda: hopping(seconds=1, every=seconds(2)), "would miss records"),
         (lambda: count_window(0), "1 ≤ every ≤ size"),
         (lambda: count_window(3, every=4), "1 ≤ every ≤ size"),

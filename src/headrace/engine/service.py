@@ -54,7 +54,9 @@ class LocalEngine:
     def submit(self, submission: Submission) -> PipelineStatus:
         check(submission.plan)
         pipeline_numbers(submission.settings)
-        return self._supervisor.submit(submission)
+        status = self._supervisor.submit(submission)
+        self._tables.forget(submission.plan.name)  # a changed plan may keep its tables otherwise
+        return status
 
     def pipelines(self) -> tuple[PipelineStatus, ...]:
         return self._supervisor.pipelines()

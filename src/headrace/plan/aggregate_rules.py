@@ -66,6 +66,15 @@ def key_window(window: w.Window | None) -> tuple[KeyWindow | None, int | None]:
 
 
 def _check_window(window: w.Window, found: Relation, context: Context) -> None:
+    _check_lengths(window, found, context)
+    least, kept = w.least_retention_ms(window), w.retention_ms(window)
+    if least is not None and kept is not None and kept < least:
+        raise context.error(
+            f"retention is {kept} ms, and these windows may change for {least} ms, which is their length and the grace; keep them that long"
+        )
+
+
+def _check_lengths(window: w.Window, found: Relation, context: Context) -> None:
     match window:
         case w.Tumbling(size, grace):
             context.check_span("the window's size", size)

@@ -36,6 +36,11 @@ def duration(ms: int) -> str:
 
 
 def window_text(window: w.Window) -> str:
+    kept = getattr(window, "retention_ms", None)
+    return _lengths_text(window) + (f", kept for {duration(kept)}" if kept else "")
+
+
+def _lengths_text(window: w.Window) -> str:
     match window:
         case w.Tumbling(size, grace):
             return f"tumbling {duration(size)}, grace {duration(grace)}"

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from headrace.plan import steps as s
+from headrace.plan import windows as w
 from headrace.plan.plan import Plan, PlanError
 from headrace.plan.relations import Relation
 from headrace.plan.serdes import KeyWindow, Serde
@@ -19,13 +21,14 @@ SIMPLE_KEYS = (STRING, INTEGER, BIGINT, DOUBLE, BYTES)
 
 @dataclass(frozen=True)
 class StoreTopic:
-    """A store's changelog. `step` is the id of the table that is kept."""
+    """A store's changelog. `step` is the id of the table that is kept; `retention_ms`: how long its windows are, None for ever."""
 
     store: str
     step: str
     topic: str
     key: Serde
     value: Serde
+    retention_ms: int | None = None
 
 
 def stores(plan: Plan, relations: Mapping[str, Relation]) -> dict[str, StoreTopic]:
@@ -46,8 +49,22 @@ def stores(plan: Plan, relations: Mapping[str, Relation]) -> dict[str, StoreTopi
             topic=changelog_topic(plan.name, name),
             key=key_serde(relation.key, relation.window, relation.window_size_ms),
             value=Serde("json", relation.value),
+            retention_ms=None if relation.window is None else _retention_ms(plan, step),
         )
     return found
+
+
+def _retention_ms(plan: Plan, step: s.Step) -> int | None:
+    """How long the windows of a table are kept: as those of the aggregate that made them, however the rows were changed since."""
+    match step:
+        case s.Aggregate(window=window):
+            return None if window is None else w.retention_ms(window)
+        case s.Filter() | s.Select() | s.Suppress():
+            return _retention_ms(plan, plan.step(step.input))
+        case s.TableTableJoin():
+            left, right = (_retention_ms(plan, plan.step(side)) for side in (step.left, step.right))
+            return None if left is None or right is None else max(left, right)
+    return None  # windows that came from a topic: nobody said how long they change
 
 
 def key_serde(key: Struct, window: KeyWindow | None, window_size_ms: int | None) -> Serde:

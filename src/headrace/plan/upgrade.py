@@ -111,13 +111,15 @@ def _relation(relation: Relation) -> str:
 
 
 def _state_part(plan: Plan, step: s.Step) -> dict[str, Any]:
-    """The fields of a step that its state depends on: not where results are kept, and of a join's result only the columns it is made of.
+    """The fields of a step that its state depends on: not where and how long results are kept, and of a join's result only the columns it is made of.
 
     An aggregate's state is by the group's key, so what that key is made of belongs to it.
     """
     node: dict[str, Any] = encode_node(step)
     free = {"id", "store", "input", "left", "right"}
     part = {name: value for name, value in node.items() if name not in free}
+    if "window" in part:
+        part["window"] = {name: value for name, value in part["window"].items() if name != "retention_ms"}
     if isinstance(step, s.Aggregate):
         group = plan.step(step.input)
         assert isinstance(group, s.GroupBy)

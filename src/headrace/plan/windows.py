@@ -1,4 +1,7 @@
-"""Windows: how the records of a key are divided before they are aggregated. All lengths are milliseconds or counts."""
+"""Windows: how the records of a key are divided before they are aggregated. All lengths are milliseconds or counts.
+
+`retention_ms` is how long a stored table keeps windows of time, from the newest on; None is `least_retention_ms`, Kafka Streams' default.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ class Tumbling(Window):
 
     size_ms: int
     grace_ms: int = DAY_MS
+    retention_ms: int | None = None
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,7 @@ class Hopping(Window):
     advance_ms: int
     grace_ms: int = DAY_MS
     incremental: bool = False
+    retention_ms: int | None = None
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,7 @@ class Sliding(Window):
 
     difference_ms: int
     grace_ms: int = DAY_MS
+    retention_ms: int | None = None
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,7 @@ class Session(Window):
 
     gap_ms: int
     grace_ms: int = DAY_MS
+    retention_ms: int | None = None
 
 
 @dataclass(frozen=True)
@@ -67,3 +74,24 @@ class Punctuation(Window):
     end: Expression
     inclusive: bool = True
     max_records: int = 1_000_000
+
+
+def least_retention_ms(window: Window) -> int | None:
+    """How long a window may still change, counted as stores count: from the start of the newest window, or from the end of the newest session.
+
+    None: it does not end by time, and no store can tell when it is old.
+    """
+    match window:
+        case Tumbling(size, grace) | Hopping(size, _, grace):
+            return size + grace
+        case Sliding(difference, grace):
+            return 2 * difference + grace  # a new record looks back two differences for windows that it is part of
+        case Session(gap, grace):
+            return gap + grace
+    return None
+
+
+def retention_ms(window: Window) -> int | None:
+    """How long a stored table keeps these windows."""
+    kept: int | None = getattr(window, "retention_ms", None)
+    return least_retention_ms(window) if kept is None else kept

@@ -61,17 +61,21 @@ def _length(size: Duration | None, parts: dict[str, float], what: str) -> int:
     return milliseconds(size if size is not None else total, what)
 
 
-def _grace(grace: Duration | None) -> dict[str, int]:
-    """Kafka's default of a day where none is given."""
-    return {} if grace is None else {"grace_ms": milliseconds(grace, "grace", zero=True)}
+def _times(grace: Duration | None, retention: Duration | None) -> dict[str, int]:
+    """What was given; the plan has Kafka's defaults for the rest: a grace of a day, and a retention of what can still change."""
+    found = {} if grace is None else {"grace_ms": milliseconds(grace, "grace", zero=True)}
+    return found if retention is None else {**found, "retention_ms": milliseconds(retention, "retention")}
 
 
-def tumbling(size: Duration | None = None, *, grace: Duration | None = None, **parts: float) -> plan_windows.Tumbling:
+def tumbling(
+    size: Duration | None = None, *, grace: Duration | None = None, retention: Duration | None = None, **parts: float
+) -> plan_windows.Tumbling:
     """Windows of one size, one after the other: each record is in exactly one. Kafka's `TimeWindows.ofSizeAndGrace`.
 
-    `grace`: how long after its end a window still takes late records; a day if nothing is said.
+    `grace`: how long after its end a window still takes late records; a day if nothing is said. `retention`: how long a stored table (`store=`)
+    has a window after a newer one began; size and grace if nothing is said, and never less. Kafka's `Materialized.withRetention`.
     """
-    return plan_windows.Tumbling(_length(size, parts, "the size"), **_grace(grace))
+    return plan_windows.Tumbling(_length(size, parts, "the size"), **_times(grace, retention))
 
 
 def hopping(
@@ -79,6 +83,7 @@ def hopping(
     *,
     every: Duration,
     grace: Duration | None = None,
+    retention: Duration | None = None,
     incremental: bool = False,
     **parts: float,
 ) -> plan_windows.Hopping:
@@ -91,19 +96,25 @@ def hopping(
         raise StreamsError(
             f"windows of {length} ms that begin every {advance} ms would miss records; `every` is at most the size"
         )
-    return plan_windows.Hopping(length, advance, incremental=incremental, **_grace(grace))
+    return plan_windows.Hopping(length, advance, incremental=incremental, **_times(grace, retention))
 
 
 def sliding(
-    difference: Duration | None = None, *, grace: Duration | None = None, **parts: float
+    difference: Duration | None = None,
+    *,
+    grace: Duration | None = None,
+    retention: Duration | None = None,
+    **parts: float,
 ) -> plan_windows.Sliding:
     """A window for each set of records that lie within `difference` of one another. Kafka's `SlidingWindows.ofTimeDifferenceAndGrace`."""
-    return plan_windows.Sliding(_length(difference, parts, "the difference"), **_grace(grace))
+    return plan_windows.Sliding(_length(difference, parts, "the difference"), **_times(grace, retention))
 
 
-def session(gap: Duration | None = None, *, grace: Duration | None = None, **parts: float) -> plan_windows.Session:
+def session(
+    gap: Duration | None = None, *, grace: Duration | None = None, retention: Duration | None = None, **parts: float
+) -> plan_windows.Session:
     """Records no more than `gap` apart: a window ends when nothing came for that long. Kafka's `SessionWindows.ofInactivityGapAndGrace`."""
-    return plan_windows.Session(_length(gap, parts, "the gap"), **_grace(grace))
+    return plan_windows.Session(_length(gap, parts, "the gap"), **_times(grace, retention))
 
 
 def count_window(size: int, *, every: int | None = None) -> plan_windows.Count:

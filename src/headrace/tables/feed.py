@@ -145,7 +145,7 @@ class Feed:
         if origin.topic_id != topic_id or not topic_id:
             return "the topic was deleted and created again"
         if origin.isolation_level != self._topic.isolation_level or origin.places != self._places:
-            return "it was written with another isolation level or key order"
+            return "it was written with another isolation level, key order or retention"
         if not self._store.position():
             return ""  # nothing was read yet, so nothing was missed
         away_ms = self._clock.now_ms() - origin.current_at_ms

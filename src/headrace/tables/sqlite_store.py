@@ -6,8 +6,8 @@ copy of what the topic holds: a file that cannot be read is thrown away and fill
 long scan holds up nobody.
 
     <directory>/<topic>.table        the database        rows(place, key, value), with key empty where it is the place itself
-    <directory>/<topic>.table-wal    SQLite's log        state(origin, position) as JSON, one row
-    <directory>/<topic>.table-shm    its index
+    <directory>/<topic>.table-wal    SQLite's log        state(origin, position, stream_time_ms, sweep_began_ms, sweep_place), one row,
+    <directory>/<topic>.table-shm    its index           the first two as JSON; sweep_place is NULL when no sweep is under way
     <directory>/<topic>.table.lock   flock of the holder
 """
 
@@ -22,24 +22,43 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from headrace.tables.answers import Position
 from headrace.tables.errors import StoreInUse, TableClosed, TableFailed
 from headrace.tables.places import Bounds, Places
+from headrace.tables.retention import Retention, looks
 from headrace.tables.store import Changes, Origin, Pair
 
 CACHE_KIB = 16_384
 # A checkpoint copies pages from the log into the file. Every 64 MiB instead of every 4 lets a page that changes often be copied once.
 CHECKPOINT_PAGES = 16_384
-FORMAT = 1
+FORMAT = 2
 
 _log = logging.getLogger(__name__)
 _UPSERT = "INSERT INTO rows VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
-_GET = "SELECT (SELECT value FROM rows WHERE place = ? AND key = ?), (SELECT position FROM state)"
-_SCAN = "SELECT place, key, value FROM rows WHERE place >= ? ORDER BY place, key LIMIT ?"
-_SCAN_TO = "SELECT place, key, value FROM rows WHERE place >= ? AND place < ? ORDER BY place, key LIMIT ?"
+_GET = "SELECT (SELECT value FROM rows WHERE place = ? AND key = ?), position, stream_time_ms FROM state"
+_STATE = "SELECT position, stream_time_ms FROM state"
+# `Retention.keeps` as SQL: the time of a key's window stands `suffix` bytes from its end. Without a retention `oldest` is NULL.
+_SCAN = (
+    "SELECT place, key, value FROM rows WHERE place >= :low "
+    "AND (:oldest IS NULL OR length(key) < :suffix OR substr(key, -:suffix, 8) >= :oldest) ORDER BY place, key LIMIT :most"
+)
+_SCAN_TO = (
+    "SELECT place, key, value FROM rows WHERE place >= :low AND place < :high "
+    "AND (:oldest IS NULL OR length(key) < :suffix OR substr(key, -:suffix, 8) >= :oldest) ORDER BY place, key LIMIT :most"
+)
+_COUNT = "SELECT count(*) FROM rows"  # SQLite counts without looking at rows where there is no condition
+_COUNT_KEPT = "SELECT count(*) FROM rows WHERE length(key) < :suffix OR substr(key, -:suffix, 8) >= :oldest"
+_SWEEP = (
+    "DELETE FROM rows WHERE place > :after AND place <= :last "
+    "AND length(key) >= :suffix AND substr(key, -:suffix, 8) < :oldest"
+)
+_AHEAD = "SELECT place FROM rows WHERE place > ? ORDER BY place LIMIT 1 OFFSET ?"
+_BEYOND_PLACES = b"\x02"  # of windowed keys; they begin with 00 or 01
 
 
 class SqliteStore:
@@ -50,8 +69,9 @@ class SqliteStore:
     # a million rows, 200,000 records a write take half the CPU time of 20,000, for about 60 MB of memory.
     load_records = 200_000
 
-    def __init__(self, directory: Path, topic: str, places: Places) -> None:
+    def __init__(self, directory: Path, topic: str, places: Places, retention: Retention | None = None) -> None:
         self._places = places
+        self._retention = retention
         self._path = directory / f"{topic}.table"
         self._lock = threading.Lock()
         self._idle: list[sqlite3.Connection] = []
@@ -177,8 +197,9 @@ class SqliteStore:
     def reset(self, origin: Origin) -> None:
         with self._blaming_the_file(), _transaction(self._writer, "IMMEDIATE"):
             self._writer.execute("DROP TABLE rows")
+            self._writer.execute("DELETE FROM state")
             _create(self._writer)
-            self._writer.execute("UPDATE state SET origin = ?, position = '{}'", (json.dumps(asdict(origin)),))
+            self._writer.execute("UPDATE state SET origin = ?", (json.dumps(asdict(origin)),))
 
     def mark(self, origin: Origin) -> None:
         with self._blaming_the_file():
@@ -189,44 +210,76 @@ class SqliteStore:
         for partition, offset in changes.offsets.items():
             epoch = changes.epochs.get(partition, state.get(partition, (0, -1))[1])
             state[partition] = (offset, epoch)
-        slots = self._slots
+        slots, upserts, retention = self._slots, changes.upserts, self._retention
+        time_ms = self._stream_time_ms()
+        if retention is not None:
+            time_ms = retention.stream_time_ms(time_ms, chain(upserts, changes.deletes))
+            limit = retention.limit(time_ms)
+            upserts = {key: value for key, value in upserts.items() if retention.keeps(key, limit)}
         with self._blaming_the_file(), _transaction(self._writer, "IMMEDIATE"):
             # In the order of the tree, neighbours share a page that is then written once.
-            upserts = sorted((*slots(key), value) for key, value in changes.upserts.items())
-            self._writer.executemany(_UPSERT, upserts)
+            self._writer.executemany(_UPSERT, sorted((*slots(key), value) for key, value in upserts.items()))
             self._writer.executemany("DELETE FROM rows WHERE place = ? AND key = ?", map(slots, changes.deletes))
-            self._writer.execute("UPDATE state SET position = ?", (json.dumps(state),))
+            self._writer.execute("UPDATE state SET position = ?, stream_time_ms = ?", (json.dumps(state), time_ms))
+            if retention is not None:
+                self._sweep(retention, time_ms, looks(len(changes.upserts) + len(changes.deletes)))
         return MappingProxyType({partition: offset for partition, (offset, _) in state.items()})
+
+    def _stream_time_ms(self) -> int:
+        (time_ms,) = self._writer.execute("SELECT stream_time_ms FROM state").fetchone()
+        return int(time_ms)
+
+    def _sweep(self, retention: Retention, time_ms: int, count: int) -> None:
+        """Delete what is expired of the next rows, in the order of places. Within the transaction of a write, which keeps how far it went."""
+        began_ms, place = self._writer.execute("SELECT sweep_began_ms, sweep_place FROM state").fetchone()
+        if place is None:
+            if not retention.sweep_is_due(began_ms, time_ms):
+                return
+            began_ms, place = time_ms, b""  # windowed keys have no empty place
+        (last,) = self._writer.execute(_AHEAD, (place, count)).fetchone() or (None,)
+        bounds = {"after": place, "last": _BEYOND_PLACES if last is None else last}
+        self._writer.execute(_SWEEP, {**bounds, **self._kept(time_ms)})
+        self._writer.execute("UPDATE state SET sweep_began_ms = ?, sweep_place = ?", (began_ms, last))
 
     def _slots(self, key: bytes) -> tuple[bytes, bytes]:
         return (key, b"") if self._places.are_keys else (self._places.place(key), key)
 
     def get(self, key: bytes) -> tuple[bytes | None, Position]:
         with self._reader() as reader:
-            value, position = reader.execute(_GET, self._slots(key)).fetchone()
-        return value, self._decoded(position)
+            value, position, time_ms = reader.execute(_GET, self._slots(key)).fetchone()
+        return (value if self._keeps(key, time_ms) else None), self._decoded(position)
 
     def get_many(self, keys: list[bytes]) -> tuple[list[bytes | None], Position]:
         with self._reader() as reader, _transaction(reader):
-            (position,) = reader.execute("SELECT position FROM state").fetchone()
+            position, time_ms = reader.execute(_STATE).fetchone()
             values = [reader.execute(_GET, self._slots(key)).fetchone()[0] for key in keys]
-        return values, self._decoded(position)
+        kept = [value if self._keeps(key, time_ms) else None for key, value in zip(keys, values)]
+        return kept, self._decoded(position)
+
+    def _keeps(self, key: bytes, time_ms: int) -> bool:
+        return self._retention is None or self._retention.keeps(key, self._retention.limit(time_ms))
 
     def scan(self, bounds: Bounds, limit: int | None) -> tuple[list[Pair], Position]:
         low, high = bounds
-        at_most = -1 if limit is None else limit
-        query, arguments = (_SCAN, (low, at_most)) if high is None else (_SCAN_TO, (low, high, at_most))
         with self._reader() as reader, _transaction(reader):
-            (position,) = reader.execute("SELECT position FROM state").fetchone()
-            found = reader.execute(query, arguments).fetchall()
+            position, time_ms = reader.execute(_STATE).fetchone()
+            arguments = {"low": low, "high": high, "most": -1 if limit is None else limit, **self._kept(time_ms)}
+            found = reader.execute(_SCAN if high is None else _SCAN_TO, arguments).fetchall()
         are_keys = self._places.are_keys
         return [(place if are_keys else key, value) for place, key, value in found], self._decoded(position)
 
     def count(self) -> tuple[int, Position]:
-        with self._reader() as reader:
-            query = "SELECT (SELECT count(*) FROM rows), (SELECT position FROM state)"
-            count, position = reader.execute(query).fetchone()
+        with self._reader() as reader, _transaction(reader):
+            position, time_ms = reader.execute(_STATE).fetchone()
+            query = _COUNT if self._retention is None else _COUNT_KEPT
+            (count,) = reader.execute(query, self._kept(time_ms)).fetchone()
         return count, self._decoded(position)
+
+    def _kept(self, time_ms: int) -> dict[str, Any]:
+        """Which rows are not expired at a stream time, as arguments of the queries."""
+        if self._retention is None:
+            return {"suffix": 0, "oldest": None}
+        return {"suffix": self._retention.suffix_bytes, "oldest": self._retention.limit(time_ms)}
 
     def _decoded(self, text: str) -> Position:
         """The position behind its text; most look-ups see the same one as the look-up before."""
@@ -264,8 +317,11 @@ def _create(connection: sqlite3.Connection) -> None:
     connection.execute(
         "CREATE TABLE IF NOT EXISTS rows(place BLOB, key BLOB, value BLOB NOT NULL, PRIMARY KEY (place, key)) WITHOUT ROWID"
     )
-    connection.execute("CREATE TABLE IF NOT EXISTS state(id INTEGER PRIMARY KEY, origin TEXT, position TEXT NOT NULL)")
-    connection.execute("INSERT OR IGNORE INTO state VALUES (0, NULL, '{}')")
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS state(id INTEGER PRIMARY KEY, origin TEXT, position TEXT NOT NULL, "
+        "stream_time_ms INTEGER NOT NULL, sweep_began_ms INTEGER NOT NULL, sweep_place BLOB)"
+    )
+    connection.execute("INSERT OR IGNORE INTO state VALUES (0, NULL, '{}', -1, -1, NULL)")
     connection.execute(f"PRAGMA user_version = {FORMAT}")
 
 

@@ -3,6 +3,9 @@
 A store keeps packed values under the topic's keys, sorted by their places (`places.py`), together with the position of the
 changelog that they stand for and the topic they came from. One thread writes; any thread reads; every answer is of one state
 and carries that state's position. A packed value is the record's timestamp, 8 bytes big-endian, then the record's value.
+
+A store that was made with a retention (`retention.py`) also keeps the stream time, and answers without the rows that are expired in
+that state, whether or not they have left it yet.
 """
 
 from __future__ import annotations
@@ -60,13 +63,13 @@ class Store(Protocol):
         """The offsets up to which the changelog is applied."""
 
     def reset(self, origin: Origin) -> None:
-        """Forget all rows and the position."""
+        """Forget all rows, the position and the stream time."""
 
     def mark(self, origin: Origin) -> None:
         """Keep the rows, write down another origin."""
 
     def apply(self, changes: Changes) -> Position:
-        """Apply all of `changes` or none of it, and return the new position."""
+        """Apply all of `changes` or none of it, stream time included, and return the new position."""
 
     def get(self, key: bytes) -> tuple[bytes | None, Position]:
         """The packed value of a key."""

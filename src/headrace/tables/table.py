@@ -25,6 +25,7 @@ from headrace.tables.memory_store import MemoryStore
 from headrace.tables.orders import BYTES, KeyOrder
 from headrace.tables.places import Bounds, Places
 from headrace.tables.progress import Progress, State, Status, reached
+from headrace.tables.retention import retention_of
 from headrace.tables.sqlite_store import SqliteStore
 from headrace.tables.store import TIMESTAMP, Pair, Store
 from headrace.tables.topic import READ_COMMITTED, READ_UNCOMMITTED, ChangelogTopic, TopicClosed
@@ -48,8 +49,9 @@ class ChangelogTable(Generic[Key, Value]):
     """The last value of each key of `topic`, in memory, or with `directory` in a file there that survives the process.
 
     Keys and values are bytes unless the caller gives functions: `encode_key` for the keys that look-ups name, `decode_key` and
-    `decode_value` for what they return. `order` sorts keys for ranges; `windows` says that keys carry a window. Reads committed
-    records only, unless `isolation_level` says otherwise. `client_settings` are librdkafka's, for security and the like.
+    `decode_value` for what they return. `order` sorts keys for ranges; `windows` says that keys carry a window, and with
+    `retention_ms` a row goes when its window starts (a session: ends) that long before the newest. Reads committed records only,
+    unless `isolation_level` says otherwise. `client_settings` are librdkafka's, for security and the like.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class ChangelogTable(Generic[Key, Value]):
         decode_value: Callable[[bytes], Value] = _same,
         order: KeyOrder = BYTES,
         windows: Windows | None = None,
+        retention_ms: int | None = None,
         directory: Path | str | None = None,
         isolation_level: str = READ_COMMITTED,
         client_settings: Mapping[str, Any] | None = None,
@@ -76,8 +79,11 @@ class ChangelogTable(Generic[Key, Value]):
         self._windows = windows
         self._places = Places(order, windows)
         self._progress = Progress(topic)
+        retention = retention_of(windows, retention_ms)
         self._store: Store = (
-            MemoryStore(self._places) if directory is None else SqliteStore(Path(directory), topic, self._places)
+            MemoryStore(self._places, retention)
+            if directory is None
+            else SqliteStore(Path(directory), topic, self._places, retention)
         )
         with contextlib.ExitStack() as undo:
             undo.callback(self._store.close)
@@ -87,7 +93,7 @@ class ChangelogTable(Generic[Key, Value]):
                 bootstrap_servers,
                 self._changelog,
                 self._store,
-                self._places.name,
+                self._places.name + (retention.name if retention else ""),
                 self._progress,
                 settings=settings,
                 refresh_s=refresh_s,

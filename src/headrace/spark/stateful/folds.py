@@ -70,4 +70,5 @@ def _window(window: windows.Window, end: str | None) -> dict[str, Any]:
             "inclusive": window.inclusive,
             "max_records": window.max_records,
         }
-    return {"kind": type(window).__name__.lower(), **asdict(window)}
+    lengths = {name: value for name, value in asdict(window).items() if name != "retention_ms"}  # that is the table's
+    return {"kind": type(window).__name__.lower(), **lengths}
