@@ -22,8 +22,10 @@ TOPIC = "_headrace_pipelines"
 GROUP = "_headrace_engines"
 WRITE_TIMEOUT_S = 30.0
 READ_TIMEOUT_S = 30.0
-# The least that brokers allow: a standby waits this long after an engine is gone, however it went.
-SESSION_TIMEOUT_MS = 6_000
+# A standby waits this long after an engine is gone, however it went. It must outlast the loss of the broker that coordinates the group, which takes Kafka
+# nine seconds to notice and a moment to mend: else every such loss would stop all pipelines and start them again.
+SESSION_TIMEOUT_MS = 20_000
+HEARTBEAT_INTERVAL_MS = 1_500
 
 
 class PipelineLog:
@@ -108,7 +110,9 @@ class PipelineLog:
 
     def _owner_changed(self, owned: bool) -> None:
         if not owned:
-            self._on_lost("another engine runs the pipelines of this cluster; this one is a standby")
+            self._on_lost(
+                f"another engine runs the pipelines of this cluster, or no broker has answered for {SESSION_TIMEOUT_MS // 1000} s; this one is a standby"
+            )
             return
         records, complaints = read_all(self._bootstrap, self._kafka)
         self.failure = None
@@ -121,7 +125,7 @@ class PipelineLog:
             # A standby that joins must not take the partition from whoever runs the pipelines, not even for a moment.
             "partition.assignment.strategy": "cooperative-sticky",
             "session.timeout.ms": SESSION_TIMEOUT_MS,
-            "heartbeat.interval.ms": SESSION_TIMEOUT_MS // 4,
+            "heartbeat.interval.ms": HEARTBEAT_INTERVAL_MS,
             "enable.auto.commit": False,
             "auto.offset.reset": "latest",
             "topic.metadata.refresh.interval.ms": 5_000,
