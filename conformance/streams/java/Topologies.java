@@ -152,6 +152,14 @@ final class Topologies {
         return Materialized.with(Rows.KEYS, Rows.VALUES).withCachingDisabled();
     }
 
+    /**
+     * A window whose result leaves when it closes is read back from its store then. That shows only windows that begin within its retention (size + grace
+     * unless told otherwise) of the newest time: where one record moves time far past a window's end, nothing would leave.
+     */
+    private static Materialized storedForLong() {
+        return stored().withRetention(Duration.ofDays(7));
+    }
+
     private static Expressions.Scope scope(Object key, Map<String, Object> value, long timestamp) {
         Expressions.Scope scope = Expressions.Scope.of(Rows.columns(key), value, timestamp);
         if (key instanceof Windowed) {
@@ -287,8 +295,9 @@ final class Topologies {
         KGroupedStream grouped, JsonNode step, JsonNode fold, Aggregates calls, Initializer initial, Aggregator add) {
         JsonNode window = step.path("window");
         boolean last = step.path("emit").asText().equals("final");
+        Materialized stored = last ? storedForLong() : stored();
         if (!step.hasNonNull("window")) {
-            return grouped.aggregate(initial, add, stored());
+            return grouped.aggregate(initial, add, stored);
         }
         Duration grace = Duration.ofMillis(window.path("grace_ms").asLong(24 * 60 * 60 * 1000L));
         switch (window.get("node").asText()) {
@@ -300,18 +309,18 @@ final class Topologies {
                     windows = windows.advanceBy(Duration.ofMillis(window.get("advance_ms").asLong()));
                 }
                 var timed = grouped.windowedBy(windows);
-                return (last ? timed.emitStrategy(EmitStrategy.onWindowClose()) : timed).aggregate(initial, add, stored());
+                return (last ? timed.emitStrategy(EmitStrategy.onWindowClose()) : timed).aggregate(initial, add, stored);
             case "Sliding":
                 var sliding = grouped.windowedBy(
                     SlidingWindows.ofTimeDifferenceAndGrace(Duration.ofMillis(window.get("difference_ms").asLong()), grace));
-                return (last ? sliding.emitStrategy(EmitStrategy.onWindowClose()) : sliding).aggregate(initial, add, stored());
+                return (last ? sliding.emitStrategy(EmitStrategy.onWindowClose()) : sliding).aggregate(initial, add, stored);
             case "Session":
                 Merger merge = (key, left, right) -> fold == null
                     ? calls.merge((Map<String, Object>) left, (Map<String, Object>) right)
                     : mergedFold(fold, key, (Map<String, Object>) left, (Map<String, Object>) right);
                 var sessions = grouped.windowedBy(
                     SessionWindows.ofInactivityGapAndGrace(Duration.ofMillis(window.get("gap_ms").asLong()), grace));
-                return (last ? sessions.emitStrategy(EmitStrategy.onWindowClose()) : sessions).aggregate(initial, add, merge, stored());
+                return (last ? sessions.emitStrategy(EmitStrategy.onWindowClose()) : sessions).aggregate(initial, add, merge, stored);
             default:
                 throw new UnsupportedOperationException("window " + window.get("node").asText());
         }
