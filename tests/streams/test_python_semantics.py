@@ -56,6 +56,8 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "x * y": lambda r: r.x * r.y,
     "x / y": lambda r: r.x / r.y,
     "x % y": lambda r: r.x % r.y,
+    "x // y": lambda r: r.x // r.y,
+    "a // y": lambda r: r.a // r.y,
     "x == y": lambda r: r.x == r.y,
     "s == t": lambda r: r.s == r.t,
     "s != t": lambda r: r.s != r.t,

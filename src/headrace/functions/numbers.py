@@ -16,6 +16,11 @@ def _doubles(name: str, doc: str, sql: str) -> Function:
     return function(name, doc, {"DOUBLE -> DOUBLE": sql})
 
 
+def _whole(function_name: str) -> str:
+    """Spark gives a BIGINT; what has no place in one has no fraction either, or is no number."""
+    return f"CASE WHEN abs({{0}}) < 4503599627370496D THEN CAST({function_name}({{0}}) AS DOUBLE) ELSE {{0}} END"
+
+
 def _same(sql: str) -> Rule:
     """The result is a decimal as the argument is; a number that needs one digit more becomes NULL."""
     return Rule(sql, lambda types: types[0])
@@ -57,7 +62,7 @@ FUNCTIONS = (
         {
             "INTEGER -> INTEGER": "{0}",
             "BIGINT -> BIGINT": "{0}",
-            "DOUBLE -> DOUBLE": "CAST(floor({0}) AS DOUBLE)",
+            "DOUBLE -> DOUBLE": _whole("floor"),
             "DECIMAL -> DECIMAL": _same("floor({0})"),
         },
     ),
@@ -67,7 +72,7 @@ FUNCTIONS = (
         {
             "INTEGER -> INTEGER": "{0}",
             "BIGINT -> BIGINT": "{0}",
-            "DOUBLE -> DOUBLE": "CAST(ceil({0}) AS DOUBLE)",
+            "DOUBLE -> DOUBLE": _whole("ceil"),
             "DECIMAL -> DECIMAL": _same("ceil({0})"),
         },
     ),

@@ -86,11 +86,11 @@ FUNCTIONS = (
     ),
     function(
         "floor_divide",
-        "The quotient rounded down, as Python's `//`.",
+        "The quotient rounded down, as Python's `//`. By zero: NULL.",
         {
             "INTEGER, INTEGER -> INTEGER": f"CAST(({{0}} div {{1}}) - {_DOWN} AS INT)",
             "BIGINT, BIGINT -> BIGINT": f"(({{0}} div {{1}}) - {_DOWN})",
-            "DOUBLE, DOUBLE -> DOUBLE": "CAST(floor({0} / {1}) AS DOUBLE)",
+            "DOUBLE, DOUBLE -> DOUBLE": "headrace_floor_divide({0}, nullif({1}, 0D))",
         },
     ),
     function(

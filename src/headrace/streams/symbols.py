@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from headrace.plan import conversions
 from headrace.plan.expressions import Call, Case, Cast, Expression, Lambda, Literal, Variable, When
-from headrace.plan.types import BIGINT, BOOLEAN, BYTES, DATE, INTEGER, STRING, Array, DataType, Decimal
+from headrace.plan.types import BIGINT, BOOLEAN, BYTES, DATE, DOUBLE, INTEGER, STRING, Array, DataType, Decimal
 from headrace.streams import catalogue as names
 from headrace.streams.errors import NotTraceable, StreamsError, caller
 from headrace.streams.schema import NULL, constant, data_type, python_type
@@ -298,10 +298,10 @@ def quotient(left: Any, right: Any) -> Any:
 
 
 def floor_quotient(left: Any, right: Any) -> Any:
-    """Python's `//` of whole numbers. Of floats it is not the floor of the quotient (1.0 // 0.1 is 9.0), so that is left to Python."""
+    """Python's `//`, of floats too; that of decimals cuts off, and is left to Python."""
     one, other = symbol(left), symbol(right)
-    if not {one._hr_type, other._hr_type} <= {BIGINT, INTEGER, NULL}:
-        escape("divides floats or decimals with //", "use fn.floor(x / y)")
+    if not {one._hr_type, other._hr_type} <= {BIGINT, INTEGER, DOUBLE, NULL}:
+        escape("divides decimals with //", "use fn.floor(x / y)")
     return call("floor_divide", one, other)
 
 

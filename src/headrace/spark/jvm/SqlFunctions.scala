@@ -14,6 +14,7 @@ final class SqlFunctions extends (SparkSessionExtensions => Unit) {
     primitive(extensions, "headrace_bigint_before_end", "bigintBeforeEnd", LongType, BinaryType, IntegerType)
     primitive(extensions, "headrace_double", "double", DoubleType, BinaryType)
     primitive(extensions, "headrace_double_bytes", "doubleBytes", BinaryType, DoubleType)
+    primitive(extensions, "headrace_floor_divide", "floorDivide", DoubleType, DoubleType, DoubleType)
     // (bytes, the schema as DDL with the column for broken text at its end)
     add(extensions, "headrace_from_json", 2)(arguments => JsonDecode(arguments.head, DataType.fromDDL(arguments(1).eval().toString).asInstanceOf[StructType]))
     add(extensions, "headrace_to_json", 1)(arguments => JsonEncode(arguments.head))
