@@ -61,6 +61,11 @@ _WORDS: Sequence[tuple[str, str]] = (
         r"OutOfMemoryError|Java heap space",
         "Spark ran out of memory: give the session more, or set max_records_per_batch lower",
     ),
+    (
+        # Ten seconds are fixed in Spark's source; no setting changes them.
+        r"Python worker failed to connect back",
+        "Python did not start within the ten seconds that Spark gives it, because the machine is very busy: start the pipeline again",
+    ),
     (r"No space left on device", "the disk with the checkpoints or Spark's scratch files is full"),
 )
 
