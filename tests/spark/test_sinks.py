@@ -336,7 +336,7 @@ def test_counts_of_other_processes_reach_the_driver_with_their_tasks(spark):
     jvm = spark._jvm.headrace
     counted = jvm.PipelineMeter()
     counted.sent(0)
-    counted.partition("topic-1").came(77)
+    counted.partition("topic-1").begin().came(77)
     driver, executor = (jvm.MeterAccumulator("elsewhere") for _ in range(2))
     executor.add(counted)
     assert driver.isZero() and not executor.isZero()

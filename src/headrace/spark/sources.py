@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MAX_POLL_RECORDS = 10_000
 """Before each poll Spark asks the broker where its partition begins and ends; with Kafka's 500 that is a tenth of a query's time. What a poll holds
-is bounded by max.partition.fetch.bytes all the same."""
+is bounded by max.partition.fetch.bytes all the same; with more of both, collections cost more than the questions that are spared."""
 
 
 def source_options(

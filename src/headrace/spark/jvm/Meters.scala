@@ -32,7 +32,6 @@ object Meters {
 
 /** The counts of one pipeline. Safe for many threads; nothing here waits. */
 final class PipelineMeter extends Serializable {
-  val rowsIn = new LongAdder
   val rowsOut = new LongAdder
   val bad = new LongAdder
   val late = new LongAdder
@@ -52,6 +51,8 @@ final class PipelineMeter extends Serializable {
     where.came(behindMs)
   }
 
+  def rowsIn: Long = partitions.values.asScala.iterator.map(_.rows).sum
+
   def partition(name: String): PartitionMeter = partitions.computeIfAbsent(name, _ => new PartitionMeter)
 
   /** One record left; `sourceTimestamp` is when its source record was written, negative if nobody knows. */
@@ -64,7 +65,6 @@ final class PipelineMeter extends Serializable {
   }
 
   def add(other: PipelineMeter): Unit = {
-    rowsIn.add(other.rowsIn.sum)
     rowsOut.add(other.rowsOut.sum)
     bad.add(other.bad.sum)
     late.add(other.late.sum)
@@ -75,11 +75,11 @@ final class PipelineMeter extends Serializable {
     other.lateMeters.forEach((place, counts) => lateOf(place._1, place._2).add(counts))
   }
 
-  def isEmpty: Boolean = rowsIn.sum == 0 && rowsOut.sum == 0 && bad.sum == 0 && late.sum == 0 && dropped.sum == 0
+  def isEmpty: Boolean = rowsIn == 0 && rowsOut.sum == 0 && bad.sum == 0 && late.sum == 0 && dropped.sum == 0
 
   def toJson(pipeline: String): ObjectNode = {
     val node = Meters.json.createObjectNode()
-    node.put("pipeline", pipeline).put("rows_in", rowsIn.sum).put("rows_out", rowsOut.sum).put("bad", bad.sum).put("late", late.sum).put("dropped", dropped.sum)
+    node.put("pipeline", pipeline).put("rows_in", rowsIn).put("rows_out", rowsOut.sum).put("bad", bad.sum).put("late", late.sum).put("dropped", dropped.sum)
     if (lastOutput.get > 0) node.put("last_output_ms", lastOutput.get) else node.putNull("last_output_ms")
     node.set[ObjectNode]("latency_ms", latency.toJson)
     val each = node.putObject("partitions")
@@ -90,26 +90,52 @@ final class PipelineMeter extends Serializable {
   }
 }
 
-/** What came from one source partition: how many records, and the newest timestamp among them. */
+/** What came from one source partition: how many records, and the newest timestamp among them. Each task that reads it counts for itself until it ends. */
 final class PartitionMeter extends Serializable {
-  private val rows = new LongAdder
-  private val newest = new AtomicLong(Long.MinValue)
+  private var endedRows = 0L
+  private var endedNewest = Long.MinValue
+  private val open = new java.util.ArrayList[RowMeter]()
 
-  def came(timestampMillis: Long): Unit = {
-    rows.increment()
-    // A source partition is read by one task at a time, so this rarely competes.
-    if (newest.get < timestampMillis) newest.accumulateAndGet(timestampMillis, Math.max(_, _))
+  /** The meter of a task that begins to read. */
+  def begin(): RowMeter = synchronized {
+    val began = new RowMeter
+    open.add(began)
+    began
   }
 
-  def add(other: PartitionMeter): Unit = {
-    rows.add(other.rows.sum)
-    newest.accumulateAndGet(other.newest.get, Math.max(_, _))
+  def end(meter: RowMeter): Unit = synchronized {
+    if (open.remove(meter)) add(meter.rows, meter.newest)
+  }
+
+  def rows: Long = synchronized(endedRows + open.asScala.iterator.map(_.rows).sum)
+
+  private def newest: Long = synchronized(open.asScala.iterator.map(_.newest).foldLeft(endedNewest)(Math.max))
+
+  def add(other: PartitionMeter): Unit = add(other.rows, other.newest)
+
+  private def add(rows: Long, newest: Long): Unit = synchronized {
+    endedRows += rows
+    endedNewest = Math.max(endedNewest, newest)
   }
 
   def toJson: ObjectNode = {
-    val node = Meters.json.createObjectNode().put("rows", rows.sum)
-    if (newest.get == Long.MinValue) node.putNull("max_timestamp_ms") else node.put("max_timestamp_ms", newest.get)
+    val node = Meters.json.createObjectNode().put("rows", rows)
+    if (newest == Long.MinValue) node.putNull("max_timestamp_ms") else node.put("max_timestamp_ms", newest)
   }
+}
+
+/** What one task read of a source partition. Only the task writes, so a row costs it neither a lock nor a fence; others see it a moment later. */
+final class RowMeter extends Serializable {
+  private val count = new AtomicLong
+  private val latest = new AtomicLong(Long.MinValue)
+
+  def came(timestampMillis: Long): Unit = {
+    count.lazySet(count.getPlain + 1)
+    if (latest.getPlain < timestampMillis) latest.lazySet(timestampMillis)
+  }
+
+  def rows: Long = count.get
+  def newest: Long = latest.get
 }
 
 /** The records of one source partition that came too late for a step, and by how much the worst of them was behind. */

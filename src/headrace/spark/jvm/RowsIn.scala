@@ -47,26 +47,28 @@ final case class RowsIn(children: Seq[Expression], meter: TaskMeter) extends Exp
 
   /** Called by generated code as well, so it must stay public. */
   def count(topic: UTF8String, partition: Int, timestampMicros: Long): Boolean = {
-    if (task == null) task = RowsInTask.start(meter)
-    task.count(topic, partition, timestampMicros)
+    if (task == null) task = RowsInTask.start(meter, topic, partition)
+    task.count(timestampMicros)
     true
   }
 }
 
-private final class RowsInTask(task: TaskMeter.OfTask) {
-  private val partitions = new PerPartition[PartitionMeter](task.counts.partition)
+/** A task of a Kafka source reads one partition of one topic, so that the first row tells where all of them come from. */
+private final class RowsInTask(task: TaskMeter.OfTask, partition: PartitionMeter) {
+  private val rows = partition.begin()
 
-  def count(topic: UTF8String, partition: Int, timestampMicros: Long): Unit = {
-    task.counts.rowsIn.increment()
-    partitions.of(topic, partition).came(Math.floorDiv(timestampMicros, 1000L))
+  def count(timestampMicros: Long): Unit = rows.came(Math.floorDiv(timestampMicros, 1000L))
+
+  def close(): Unit = {
+    partition.end(rows)
+    task.close()
   }
-
-  def close(): Unit = task.close()
 }
 
 private object RowsInTask {
-  def start(meter: TaskMeter): RowsInTask = {
-    val task = new RowsInTask(meter.task())
+  def start(meter: TaskMeter, topic: UTF8String, partition: Int): RowsInTask = {
+    val ofTask = meter.task()
+    val task = new RowsInTask(ofTask, ofTask.counts.partition(s"$topic-$partition"))
     TaskContext.get().addTaskCompletionListener[Unit](_ => task.close())
     task
   }
