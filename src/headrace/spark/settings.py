@@ -41,6 +41,8 @@ TUNING = {
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
     f"{_ROCKSDB}.changelogCheckpointing.enabled": "true",
+    # Real-time mode hands rows through a shuffle when a buffer is full, or after this time; Spark's 50 ms would be most of an aggregate's latency.
+    "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "10",
     # The pages that Spark draws for people are off, and what it would remember for them is short.
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
