@@ -20,6 +20,9 @@ from bench.process_meter import cpu_seconds
 from conformance.cache import PROJECT
 
 RATE = 1_000
+REHEARSAL_S = 40
+"""Before the measured pipeline another runs in the same process, in batches of five seconds: an engine lives for weeks, and the first ends of a batch in the
+life of a Java take two seconds, later ones half of one."""
 WARM_UP_S = 20
 MEASURED_S = 60
 """As long as a batch of real-time mode: the moment when one batch ends and the next begins is in every measurement."""
@@ -39,7 +42,9 @@ class Latency:
 
     def measure(self, topics: Topics, system: str) -> dict[str, float]:
         folder = Path(tempfile.mkdtemp(prefix="bench-latency-"))
-        events, output = topics.create("bench-latency-in", 1), topics.create("bench-latency-out", 1)
+        events, output, *rehearsal = (
+            topics.create(f"bench-{name}", 1) for name in ("latency-in", "latency-out", "rehearsal-in", "rehearsal-out")
+        )
         where = {
             "name": f"{self.name}-{system}",
             "system": system,
@@ -51,23 +56,24 @@ class Latency:
             "output": output,
             "count": 0,
             "settings": {"guarantee": self.guarantee, "real_time": True},
+            "rehearsal": {"name": f"{self.name}-rehearsal", "events": rehearsal[0], "output": rehearsal[1]},
         }
         try:
             with _pipeline(where) as pipeline:
+                _rehearse(pipeline, topics.bootstrap_servers, self.job, rehearsal[0])
                 return _load(topics.bootstrap_servers, self.job, events, output, folder, pipeline.pid)
         finally:
-            topics.delete(events, output)
+            topics.delete(events, output, *rehearsal)
             shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
 def _pipeline(where: Mapping[str, Any]) -> Iterator[subprocess.Popen[str]]:
+    """The process, which has not said anything yet."""
     command = [sys.executable, "-m", "bench.pipelines.spark_process", json.dumps(where)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=PROJECT)
     assert process.stdin is not None and process.stdout is not None
     try:
-        if not any(line.strip() == "started" for line in process.stdout):
-            raise RuntimeError(f"the pipeline {where['name']} ended with {process.wait()}")
         yield process
         process.stdin.close()
         process.wait(TIMEOUT_S)
@@ -77,11 +83,32 @@ def _pipeline(where: Mapping[str, Any]) -> Iterator[subprocess.Popen[str]]:
             process.wait()
 
 
+def _rehearse(pipeline: subprocess.Popen[str], bootstrap_servers: str, job: str, events: str) -> None:
+    assert pipeline.stdin is not None
+    _await_mark(pipeline, "rehearsing")
+    with tempfile.NamedTemporaryFile() as sent:
+        _produce(bootstrap_servers, events, job, REHEARSAL_S, Path(sent.name))
+    pipeline.stdin.write("\n")
+    pipeline.stdin.flush()
+    _await_mark(pipeline, "started")
+
+
+def _await_mark(pipeline: subprocess.Popen[str], mark: str) -> None:
+    assert pipeline.stdout is not None
+    if not any(line.strip() == mark for line in iter(pipeline.stdout.readline, "")):
+        raise RuntimeError(f"the pipeline ended with {pipeline.wait()}")
+
+
+def _produce(bootstrap_servers: str, events: str, job: str, seconds: int, sent: Path) -> None:
+    command = [sys.executable, "-m", "bench.pipelines.latency_client", "produce", bootstrap_servers, events, job]
+    arguments = [str(RATE), str(seconds), str(sent)]
+    subprocess.run([*command, *arguments], check=True, timeout=seconds + TIMEOUT_S, cwd=PROJECT)
+
+
 def _load(bootstrap_servers: str, job: str, events: str, output: str, folder: Path, pid: int) -> dict[str, float]:
     sent, seen = folder / "sent", folder / "seen"
-    module = [sys.executable, "-m", "bench.pipelines.latency_client"]
     reader = subprocess.Popen(
-        [*module, "consume", bootstrap_servers, output, job, str(seen)],
+        [sys.executable, "-m", "bench.pipelines.latency_client", "consume", bootstrap_servers, output, job, str(seen)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -92,12 +119,7 @@ def _load(bootstrap_servers: str, job: str, events: str, output: str, folder: Pa
         reader.stdout.readline()
         seconds = WARM_UP_S + MEASURED_S
         before, began = cpu_seconds(pid), time.monotonic()
-        subprocess.run(
-            [*module, "produce", bootstrap_servers, events, job, str(RATE), str(seconds), str(sent)],
-            check=True,
-            timeout=seconds + TIMEOUT_S,
-            cwd=PROJECT,
-        )
+        _produce(bootstrap_servers, events, job, seconds, sent)
         cores = (cpu_seconds(pid) - before) / (time.monotonic() - began)
         time.sleep(2)  # for what is on its way
         reader.stdin.close()

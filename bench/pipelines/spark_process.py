@@ -11,6 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bench.pipelines import hand_written, topologies
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 POLL_S = 0.1
+REHEARSAL_MS = 5_000
 
 
 def main() -> None:
@@ -41,6 +43,10 @@ def main() -> None:
         guarantee = Guarantee(chosen.pop("guarantee", Guarantee.AT_LEAST_ONCE))
         settings = PipelineSettings(where["bootstrap_servers"], where["checkpoints"], guarantee, **chosen)
         begin = _headrace if where["system"] == "headrace" else _hand_written
+        if where.get("rehearsal"):
+            _rehearse(
+                begin(session, {**where, **where["rehearsal"]}, replace(settings, real_time_batch_ms=REHEARSAL_MS))
+            )
         queries = begin(session, where, settings)
         _mark("started")
         if where["count"]:
@@ -50,6 +56,14 @@ def main() -> None:
             query.stop()
     finally:
         stop_session()
+
+
+def _rehearse(queries: Sequence[StreamingQuery]) -> None:
+    """Run on other topics in short batches until told to go on, so that Java has compiled what the end and the beginning of a batch need."""
+    _mark("rehearsing")
+    sys.stdin.readline()
+    for query in queries:
+        query.stop()
 
 
 def java_options(name: str) -> tuple[str, ...]:
