@@ -1,4 +1,4 @@
-"""The long runs of our own: crashes, ten thousand partitions, a slow disk, hours of coming and going, apps on Spark that are killed.
+"""The long runs of our own: crashes, ten thousand partitions, a slow disk, hours of coming and going, apps on Spark that are killed, a backlog, a cluster.
 
 `make test` runs a slice of each. A run that has ended well is kept until the sources change.
 """
@@ -38,6 +38,15 @@ RUNS: dict[str, tuple[list[str], Callable[[Figures], bool]]] = {
         ),
     ),
     "spark_kills": ([], lambda f: len(f["runs"]) == 16 and not f["failed"]),
+    "backlog": (
+        ["--records", "10000000"],
+        lambda f: (
+            len(f["runs"]) == 10
+            and not f["failed"]
+            and all(one["sent"] >= 10_000_000 and one["peak_java_mb"] < 1_500 for one in f["runs"].values())
+        ),
+    ),
+    "cluster": ([], lambda f: len(f["runs"]) == 2 and not f["failed"]),
 }
 """Module in `tests/faults`, its arguments, and what its figures must show."""
 

@@ -63,7 +63,7 @@ class Node:
     def start(self) -> Self:
         self.prepare()
         self.launch()
-        self._wait_until_ready()
+        self.wait_until_ready()
         return self
 
     def launch(self) -> None:
@@ -71,12 +71,12 @@ class Node:
         with open(self.log_file, "ab") as log:
             self._process = subprocess.Popen(self._command(), stdout=log, stderr=log, stdin=subprocess.DEVNULL)
 
-    def _wait_until_ready(self) -> None:
+    def wait_until_ready(self, timeout_s: float = START_TIMEOUT_S) -> None:
         """Ready means that a topic can be created: an open port alone does not say that the controller works."""
         from confluent_kafka import KafkaException
         from confluent_kafka.admin import AdminClient, NewTopic
 
-        deadline = time.monotonic() + START_TIMEOUT_S
+        deadline = time.monotonic() + timeout_s
         while self.alive and not self._listens() and time.monotonic() < deadline:
             time.sleep(0.01)
         admin = AdminClient(
@@ -96,7 +96,7 @@ class Node:
             except KafkaException:
                 time.sleep(0.02)
         self.stop()
-        raise RuntimeError(f"{self.name} was not ready after {START_TIMEOUT_S:.0f} s:\n{self.log_tail()}")
+        raise RuntimeError(f"{self.name} was not ready after {timeout_s:.0f} s:\n{self.log_tail()}")
 
     def _listens(self) -> bool:
         with socket.socket() as probe:

@@ -40,6 +40,7 @@ CLIENT_SETTINGS = {
 # How names in Python begin that look like settings.
 PYTHON_NAMES = ("p.", "str.", "key.", "app.", "b.", "fs.", "headrace.testing")
 SINK_OPTIONS = {"check.replay"}
+SPARK_SETTINGS = {"spark.jars", "spark.jars.packages"}
 SETTINGS = {
     *BROKER_SETTINGS,
     *TOPIC_SETTINGS,
@@ -49,6 +50,7 @@ SETTINGS = {
     *FEATURES,
     *PIPELINE_SETTINGS,
     *SINK_OPTIONS,
+    *SPARK_SETTINGS,
 }
 _CODE = re.compile(r"`([^`\n]+)`")
 _SETTING = re.compile(r"^([a-z]+(?:\.[a-z]+)+)(?:=.*)?$")
