@@ -19,7 +19,7 @@ from conformance.cache import free_port
 from headrace.spark.runtime.installation import Installation, prepare
 from headrace.testing import wait_until
 
-START_TIMEOUT_S = 120.0
+START_TIMEOUT_S = 300.0
 _FLAGS = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 
@@ -42,21 +42,21 @@ class StandaloneCluster:
         self._master = self._launch("master", "org.apache.spark.deploy.master.Master", *place)
         wait_until(self._listens, timeout_s=START_TIMEOUT_S, message=f"the master\n{self.log('master')}")
         for number in range(self._wanted):
-            self.workers.append(self._start_worker(number))
+            self._start_worker(number)
         return self
 
-    def _start_worker(self, number: int) -> subprocess.Popen[bytes]:
+    def _start_worker(self, number: int) -> None:
         name = f"worker-{number}"
         place = ("--host", "127.0.0.1", "--port", "0", "--webui-port", str(free_port()))
         size = ("--cores", str(self._cores), "--memory", self._memory, "--work-dir", str(self._directory / name))
-        process = self._launch(name, "org.apache.spark.deploy.worker.Worker", *place, *size, self.master)
+        # Remembered before it is waited for, so that it ends with the others when it does not come up.
+        self.workers.append(self._launch(name, "org.apache.spark.deploy.worker.Worker", *place, *size, self.master))
         wait_until(
             lambda: "Successfully registered with master" in self.log(name),
             timeout_s=START_TIMEOUT_S,
             message=f"{name}\n{self.log(name)}",
             interval_s=0.1,
         )
-        return process
 
     def _launch(self, name: str, main_class: str, *arguments: str) -> subprocess.Popen[bytes]:
         spark = self._installation.spark
