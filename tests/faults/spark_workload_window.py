@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headrace.spark.sinks import Guarantee
-from headrace.streams import App, agg, minutes, tumbling
+from headrace.streams import App, agg, hours, minutes, tumbling
 from tests.faults.spark_workloads import Barrier, Input, Table, Verdict
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class WindowedAggregate:
 
     A key's records lie in one partition, so their order, and with it every sum on the way, is known. A record is a millisecond of event time, up to
     five seconds out of order. The grace is ten minutes, 600,000 records: no partition falls behind another by that, so nothing is late, while
-    of a million records the first windows do leave the state on the way.
+    of a million records the first windows do leave the state on the way. The table keeps all of them.
     """
 
     inputs: Mapping[str, int] = {"readings": 4}
@@ -56,7 +56,7 @@ class WindowedAggregate:
     def app(self) -> App:
         app = App("kills-window")
         readings = app.stream("readings", key=str, value=Reading)
-        windows = readings.group_by_key().windowed_by(tumbling(ms=WINDOW_MS, grace=minutes(10)))
+        windows = readings.group_by_key().windowed_by(tumbling(ms=WINDOW_MS, grace=minutes(10), retention=hours(1)))
         totals = windows.summarize(
             lambda reading: Total(count=agg.count(), total=agg.sum(reading.amount)), store="per-window"
         )
