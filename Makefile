@@ -21,7 +21,8 @@ $(STAMP): pyproject.toml requirements.lock
 	@$(BIN)/python -m compileall -q src
 	@touch $@
 
-demo: setup      ## start a broker, stream synthetic events, show a live table (ARGS="--seconds 30")
+demo: setup      ## the emergency centre of a country: broker, pipelines on Spark, alerts (ARGS="--seconds 120 --score")
+	$(BIN)/headrace setup
 	$(BIN)/headrace demo $(ARGS)
 
 test: lint       ## the tests that end within minutes

@@ -88,9 +88,6 @@ def main() -> None:
             "headrace consume ordres",
         ]
         export("first-minute", "headrace", [(command, run(command, environment)) for command in commands])
-        screen = run("headrace demo --seconds 31", environment, 60)
-        frames = screen.split("╭")
-        export("demo", "headrace demo", [("headrace demo", "╭" + frames[-1].split("╯")[0] + "╯")])
         export("overview", "headrace", [("headrace", run("headrace", environment))])
 
 

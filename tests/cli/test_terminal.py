@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -73,15 +72,6 @@ def test_records_are_shown_with_where_and_when(cli: Run, bootstrap: str, topic: 
     assert "\x1b[36mk\x1b[0m  v" in shown
     assert "a=1" in shown
     assert "No records." in on_terminal("consume", topic, "--from", "end", HEADRACE_BOOTSTRAP=bootstrap)[1]
-
-
-def test_the_demo_draws_a_live_table(bootstrap: str, tmp_path: Path) -> None:
-    code, shown = on_terminal("demo", "--seconds", "3", HEADRACE_BOOTSTRAP=bootstrap)
-    assert code == 0
-    assert "earthquakes" in shown
-    assert "lag" in shown
-    assert "╭" in shown
-    assert "events sent and acknowledged" in shown
 
 
 def test_patience_speaks_up_only_when_it_takes_long(

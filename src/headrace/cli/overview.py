@@ -21,7 +21,7 @@ COMMANDS = (
             ("engine", "the service that runs pipelines"),
             ("console", "the web console"),
             ("run", "a streams application, with a live view"),
-            ("demo", "synthetic events and a live table"),
+            ("demo", "the emergency centre of a country, live"),
         ),
     ),
     ("Records", (("produce", "write records from lines, JSON or files"), ("consume", "read, follow, merge, format"))),
