@@ -1,6 +1,6 @@
 """`python -m conformance [SUITE ...]`: the suites of other projects on Headrace and on Apache Kafka, both columns.
 
-Without names it runs every suite, then our own client tests with every peer required, pipelines against Kafka Streams, then the long fault runs. A run cut
+Without names it runs every suite, then our own client tests with every peer required, pairs of schemas in the registry, pipelines against Kafka Streams, then the long fault runs. A run cut
 short goes on where it stopped. Ends with status 1 when something that passes on Apache Kafka, and is no listed exception, does not pass here.
 """
 
@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 
-from conformance import columns, faults, install, results
+from conformance import columns, faults, install, registry, results
 from conformance.apache_kafka import VERSION as KAFKA_VERSION
 from conformance.apache_kafka import ApacheKafka
 from conformance.cache import PROJECT
@@ -24,16 +24,19 @@ from conformance.suites.suite import Suite
 
 CLIENTS = "clients"
 STREAMS = "streams"
+REGISTRY = "registry"
 FAULTS = "faults"
 
 
 def main() -> None:
     options = _options()
-    names = options.suites or [*SUITES, CLIENTS, STREAMS, FAULTS]
+    names = options.suites or [*SUITES, CLIENTS, REGISTRY, STREAMS, FAULTS]
     failed = False
     for name in names:
         if name == CLIENTS:
             failed |= not run_client_tests()
+        elif name == REGISTRY:
+            failed |= not registry.run()
         elif name == STREAMS:
             failed |= subprocess.run([sys.executable, "-m", "conformance.streams"]).returncode != 0
         elif name == FAULTS:
@@ -50,9 +53,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "suites",
         nargs="*",
-        choices=[*SUITES, CLIENTS, STREAMS, FAULTS, []],
+        choices=[*SUITES, CLIENTS, REGISTRY, STREAMS, FAULTS, []],
         metavar="SUITE",
-        help=f"{', '.join(SUITES)}, {CLIENTS}, {STREAMS}, {FAULTS}",
+        help=f"{', '.join(SUITES)}, {CLIENTS}, {REGISTRY}, {STREAMS}, {FAULTS}",
     )
     parser.add_argument("--only", default="", help="units, separated by commas; a unit is matched by its beginning")
     parser.add_argument("--fresh", action="store_true", help="run Headrace's column anew")

@@ -10,7 +10,7 @@ from headrace.registry.errors import invalid_schema
 from headrace.registry.model import AVRO, JsonObject, StoredSchema
 from headrace.registry.parsing import Parser, resolve
 from headrace.registry.requests import LATEST, SchemaRequest
-from headrace.registry.schemas import ParsedSchema, Reference, fingerprint
+from headrace.registry.schemas import InvalidSchema, ParsedSchema, Reference, fingerprint
 from headrace.registry.state import State
 
 
@@ -63,7 +63,10 @@ def candidate(
         new=new,
     )
     if normalize and not state.mode_in_scope(subject).is_import:
-        parsed = parsed.normalized()
+        try:
+            parsed = parsed.normalized()
+        except InvalidSchema as error:
+            raise invalid_schema(f"Invalid schema of type {request.schema_type}, details: {error}") from None
     return Candidate(subject, request, parsed)
 
 

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from headrace.registry.candidate import Candidate, candidate
 from headrace.registry.defaults import Defaults
 from headrace.registry.documents import reserved_fields
+from headrace.registry.errors import invalid_schema
 from headrace.registry.model import JsonObject, StoredSchema
 from headrace.registry.parsing import Parser
 from headrace.registry.requests import SchemaRequest
-from headrace.registry.schemas import Level, Policy, check
+from headrace.registry.schemas import InvalidSchema, Level, Policy, check
 from headrace.registry.state import State
 
 
@@ -29,7 +30,12 @@ def differences(
         previous = [each for each in previous if _property(each.metadata, group) == own]
     if level is not Level.NONE:
         newest_first = reversed(previous if level.transitive else previous[-1:])
-        messages += check(sought.parsed, [parser.stored(state, each) for each in newest_first], level, policy)
+        earlier = [parser.stored(state, each) for each in newest_first]
+        try:
+            messages += check(sought.parsed, earlier, level, policy)
+        except InvalidSchema as error:
+            # Two schemas that are fine by themselves may take for ever to compare.
+            raise invalid_schema(str(error)) from None
     if messages:
         flag = "true" if defaults.flag(config, "validateFields") else "false"
         messages.append(f"{{validateFields: '{flag}', compatibility: '{level}'}}")

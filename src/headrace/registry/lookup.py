@@ -23,10 +23,11 @@ Found = TypeVar("Found")
 
 
 def names_with_prefix(state: State, prefix: str) -> list[str]:
-    """The subjects that begin so; a prefix after `:*:` is sought in every context."""
+    """The subjects that begin so, in the context that the prefix names or else the default one; a prefix after `:*:` is sought in every context."""
     names = state.subject_names()
     if not prefix.startswith(subjects.ANY_CONTEXT):
-        return [name for name in names if name.startswith(prefix)]
+        within = prefix.startswith(":.")
+        return [name for name in names if name.startswith(prefix) and name.startswith(":.") == within]
     start = prefix.removeprefix(subjects.ANY_CONTEXT)
     return [name for name in names if subjects.split(name)[1].startswith(start)]
 

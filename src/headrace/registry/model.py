@@ -12,6 +12,7 @@ from headrace.registry.schemas import Reference, guid
 
 JsonObject = Mapping[str, Any]
 AVRO = "AVRO"
+PROTOBUF = "PROTOBUF"
 MAX_INT = 2**31 - 1
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from headrace.registry import subjects
 from headrace.registry.errors import invalid_schema
-from headrace.registry.model import Association, StoredSchema
+from headrace.registry.model import PROTOBUF, Association, StoredSchema
 from headrace.registry.parsing import Parser
 from headrace.registry.records import reference_documents
 from headrace.registry.schemas import InvalidSchema
 from headrace.registry.state import State
+
+_BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}\s*")
 
 
 def schema_entity(schema: StoredSchema, text: str | None = None, *, qualified: bool = False) -> dict[str, Any]:
@@ -26,10 +29,13 @@ def schema_by_id(
     return {**where, **_content(schema, text, qualified)}
 
 
-def registered(schema: StoredSchema, text: str | None = None) -> dict[str, Any]:
-    """The answer to a registration."""
+def registered(schema: StoredSchema, text: str | None = None, *, sent: str = "") -> dict[str, Any]:
+    """The answer to a registration of what was `sent`."""
     content = _content(schema, text, False)
     del content["deleted"]
+    if text is None and schema.schema_type == PROTOBUF and _BASE64.fullmatch(sent):
+        # Python's client takes a text in the answer for its own form of the schema, which is a descriptor, and cannot read it then.
+        del content["schema"]
     return {"id": schema.id, "version": schema.version, **content}
 
 

@@ -123,7 +123,7 @@ def register(call: Call) -> Any:
     # What is no schema is refused here, before it takes the leader's time.
     known = look_up(registry, subject, request, normalize, deleted=False, new=True)
     if known is not None and _is_meant(registry, request, known):
-        return registered(known, formatted(registry.state, registry.parser, known, form))
+        return registered(known, formatted(registry.state, registry.parser, known, form), sent=request.text)
 
     def change(state: Any) -> Any:
         return on_register(
@@ -131,7 +131,7 @@ def register(call: Call) -> Any:
         )
 
     def answer(schema: StoredSchema) -> Any:
-        return registered(schema, formatted(registry.state, registry.parser, schema, form))
+        return registered(schema, formatted(registry.state, registry.parser, schema, form), sent=request.text)
 
     return Write(change, answer, repeatable=True)
 
@@ -140,7 +140,7 @@ def registered_before(call: Call) -> Any:
     request, registry = schema_request(call.body), call.registry
     subject, normalize = call.subject(new=True), call.flag("normalize")
     known = known_version(registry, subject, request, normalize=normalize, deleted=False, new=True)
-    return registered(known) if known is not None and _is_meant(registry, request, known) else None
+    return registered(known, sent=request.text) if known is not None and _is_meant(registry, request, known) else None
 
 
 def _is_meant(registry: Registry, request: SchemaRequest, known: StoredSchema) -> bool:

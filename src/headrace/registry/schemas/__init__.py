@@ -24,8 +24,11 @@ from headrace.registry.schemas.model import (
     Source,
     with_version,
 )
+from headrace.registry.schemas.protobuf import ProtobufType
 
-TYPES: Mapping[str, SchemaType] = MappingProxyType({kind.name: kind for kind in (JsonSchemaType(), AvroType())})
+TYPES: Mapping[str, SchemaType] = MappingProxyType(
+    {kind.name: kind for kind in (JsonSchemaType(), ProtobufType(), AvroType())}
+)
 """By name, in the order of `GET /schemas/types`."""
 
 

@@ -22,10 +22,21 @@ def copied_map(keys: Collection[str]) -> list[str]:
 def set_of(first: Collection[str], more: Iterable[str] = ()) -> list[str]:
     """The entries of `new HashSet<>(first)` after `addAll(more)`."""
     together = list(dict.fromkeys((*first, *more)))
-    buckets = _power_of_two(max(int(len(first) / 0.75) + 1, 16))
-    while len(together) > buckets * 0.75:
+    return _walk(together, _buckets(len(first), len(together)))
+
+
+def integers_of(first: Collection[int], more: Iterable[int] = ()) -> list[int]:
+    """The same for 32-bit integers, which are their own hash."""
+    together = list(dict.fromkeys((*first, *more)))
+    mask = _buckets(len(first), len(together)) - 1
+    return sorted(together, key=lambda number: ((number & 0xFFFFFFFF) ^ ((number & 0xFFFFFFFF) >> 16)) & mask)
+
+
+def _buckets(first: int, together: int) -> int:
+    buckets = _power_of_two(max(int(first / 0.75) + 1, 16))
+    while together > buckets * 0.75:
         buckets *= 2
-    return _walk(together, buckets)
+    return buckets
 
 
 def _walk(keys: Iterable[str], buckets: int) -> list[str]:

@@ -1,0 +1,34 @@
+"""The words for differences between Protobuf schemas, and which of them break a reader. Both are Confluent's, since tools read them."""
+
+from __future__ import annotations
+
+from headrace.registry.schemas.model import Difference
+
+_BREAKING = {
+    "PACKAGE_CHANGED": "The package at '{path}' in the {{reader}} schema does not match the package in the {{writer}} schema",
+    "MESSAGE_REMOVED": "The {{reader}} schema is missing a MESSAGE type at path '{path}' in the {{writer}} schema",
+    "FIELD_KIND_CHANGED": "The type of a field at path '{path}' in the {{reader}} schema does not match the {{writer}} schema",
+    "FIELD_SCALAR_KIND_CHANGED": "The kind of a SCALAR field at path '{path}' in the {{reader}} schema does not match its kind in the"
+    " {{writer}} schema",
+    "FIELD_NAMED_TYPE_CHANGED": "The type of a MESSAGE field at path '{path}' in the {{reader}} schema does not match its type in the"
+    " {{writer}} schema",
+    "FIELD_NUMERIC_LABEL_CHANGED": "The label for a NUMERIC field at path '{path}' in the {{reader}} schema does not match its label in the"
+    " {{writer}} schema",
+    "REQUIRED_FIELD_ADDED": "A required field  at path '{path}' in the {{reader}} schema is missing in the {{writer}} schema",
+    "REQUIRED_FIELD_REMOVED": "The {{reader}} schema is missing a required field at path: '{path}' in the {{writer}} schema",
+    "ONEOF_FIELD_REMOVED": "The {{reader}} schema is missing a oneof field at path '{path}' in the {{writer}} schema",
+    "MULTIPLE_FIELDS_MOVED_TO_ONEOF": "Multiple fields in the oneof at path '{path}' in the {{reader}} schema are outside a oneof in the"
+    " {{writer}} schema",
+    "FIELD_MOVED_TO_EXISTING_ONEOF": "A field in the oneof at path '{path}' in the {{reader}} schema is outside an existing oneof in the"
+    " {{writer}} schema",
+}
+
+
+def breaks(kind: str) -> bool:
+    return kind in _BREAKING
+
+
+def difference(kind: str, path: str) -> Difference:
+    # Braces of the message itself are doubled only as far as `format` needs it: the path cannot hold any.
+    sentence = _BREAKING.get(kind, "").format(path=path)
+    return Difference(kind, path, not breaks(kind), f'{{errorType:"{kind}", description:"{sentence}"}}')
