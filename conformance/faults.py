@@ -1,4 +1,4 @@
-"""The long runs of our own: crashes, ten thousand partitions, a slow disk, hours of coming and going, apps on Spark that are killed, a backlog, a cluster.
+"""The long runs of our own: crashes, ten thousand partitions, a slow disk, hours of coming and going, registries and apps on Spark that are killed, a backlog, a cluster.
 
 `make test` runs a slice of each. A run that has ended well is kept until the sources change.
 """
@@ -36,6 +36,10 @@ RUNS: dict[str, tuple[list[str], Callable[[Figures], bool]]] = {
             f["at_the_end"]["rss_mb"] < f["after_warm_up"]["rss_mb"] * 1.05
             and f["at_the_end"]["file_descriptors"] < f["after_warm_up"]["file_descriptors"] * 1.2
         ),
+    ),
+    "registry_kills": (
+        ["--rounds", "20"],
+        lambda f: set(f) == {"headrace", "kafka"} and not any(each["problems"] for each in f.values()),
     ),
     "spark_kills": ([], lambda f: len(f["runs"]) == 16 and not f["failed"]),
     "backlog": (

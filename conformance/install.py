@@ -47,6 +47,8 @@ FRANZ_GO_WORKER = CACHE / "bin" / "franz-go-worker"
 FRANZ_GO_WORKER_SOURCE = PROJECT / "tests" / "verify" / "franz_go_worker"
 KAFKAJS_VERSION = "2.2.4"
 KAFKAJS = CACHE / "kafkajs"
+SCHEMAREGISTRY_NODE_VERSION = "1.10.1"
+SCHEMAREGISTRY_NODE = CACHE / f"schemaregistry-node-{SCHEMAREGISTRY_NODE_VERSION}"
 
 
 @dataclass(frozen=True)
@@ -182,6 +184,21 @@ def _kafkajs_present() -> bool:
     return shutil.which("node") is not None and (KAFKAJS / "node_modules" / "kafkajs").exists()
 
 
+def install_schemaregistry_node() -> None:
+    """Confluent's client and serializers of its schema registry for Node.js."""
+    if _schemaregistry_node_present():
+        return
+    _require("npm", "@confluentinc/schemaregistry comes from npm (Debian: nodejs, npm)")
+    SCHEMAREGISTRY_NODE.mkdir(parents=True, exist_ok=True)
+    command = ["npm", "install", "--silent", "--no-fund", "--no-audit", "--prefix", str(SCHEMAREGISTRY_NODE)]
+    subprocess.run([*command, f"@confluentinc/schemaregistry@{SCHEMAREGISTRY_NODE_VERSION}"], check=True)
+
+
+def _schemaregistry_node_present() -> bool:
+    folder = SCHEMAREGISTRY_NODE / "node_modules" / "@confluentinc" / "schemaregistry"
+    return shutil.which("node") is not None and folder.exists()
+
+
 def install_kcat() -> None:
     if shutil.which("kcat") is None:
         _install_debian_packages(("kcat",))
@@ -240,6 +257,7 @@ PEERS: dict[str, Peer] = {
         Peer("franz-go-client", _franz_go_client_present, install_franz_go_client),
         Peer("franz-go-worker", _franz_go_worker_present, install_franz_go_worker),
         Peer("kafkajs", _kafkajs_present, install_kafkajs),
+        Peer("schemaregistry-node", _schemaregistry_node_present, install_schemaregistry_node),
         Peer("kcat", lambda: shutil.which("kcat") is not None, install_kcat),
     )
 }

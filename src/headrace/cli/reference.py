@@ -27,6 +27,8 @@ def pages() -> dict[str, str]:
         "streams.md": streams_page,
         "functions.md": functions_page,
         "formats.md": formats_page,
+        "registry-api.md": registry_api_page,
+        "registry-settings.md": registry_settings_page,
     }
     return {name: NOTE + maker().rstrip() + "\n" for name, maker in makers.items()}
 
@@ -118,6 +120,30 @@ def group_settings_page() -> str:
     )
 
 
+def registry_settings_page() -> str:
+    from headrace.registry.settings import REGISTRY_SETTINGS
+
+    return (
+        "# Registry settings\n\n"
+        "Given to `headrace registry` with `--set KEY=VALUE` or in the file of `--config`, which may be a `schema-registry.properties` of Confluent's. Names are Confluent's where "
+        "there is one. Everything else that starts with `kafkastore.` goes to the Kafka client, such as `kafkastore.security.protocol`.\n\n"
+        + _settings(REGISTRY_SETTINGS.values())
+    )
+
+
+def registry_api_page() -> str:
+    from headrace.registry.api import ENDPOINTS
+    from headrace.registry.openapi import markdown
+
+    return (
+        "# The registry's HTTP interface\n\n"
+        "`headrace registry` answers on `http://127.0.0.1:8081`, in Confluent's forms: bodies and answers are JSON "
+        '(`application/vnd.schemaregistry.v1+json`, `application/json`), an error is `{"error_code": …, "message": "…"}` with the HTTP status in the first three digits of its code. '
+        "`/openapi.json` is this page for programs, `/openapi` the same for browsers. Most paths are there under `/contexts/{context}` too. What is not as in Confluent's "
+        "registry is on [a page of its own](../explanation/registry-differences.md).\n\n" + markdown(ENDPOINTS)
+    )
+
+
 def _settings(settings: Iterable[Any], *, with_update: bool = False, with_synonyms: bool = False) -> str:
     parts = []
     for setting in settings:
@@ -194,8 +220,17 @@ def metrics_page() -> str:
         "At `/metrics` of the engine (port 8084). Counts are since the pipeline started, so they begin at 0 again when it is restarted.\n\n"
         + head
         + "\n".join(_engine_metrics())
+        + "\n\n## The registry\n\nAt `/metrics` of the registry (port 8081).\n\n"
+        + head
+        + "\n".join(_registry_metrics())
         + "\n"
     )
+
+
+def _registry_metrics() -> list[str]:
+    from headrace.registry.metrics import METRICS
+
+    return [f"| `{name}` | gauge | - | {doc} |" for name, (doc, _) in METRICS.items()]
 
 
 def _engine_metrics() -> list[str]:

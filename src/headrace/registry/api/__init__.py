@@ -2,6 +2,7 @@
 
 from headrace.registry.api.associations import ENDPOINTS as ASSOCIATIONS
 from headrace.registry.api.compatibility import ENDPOINTS as COMPATIBILITY
+from headrace.registry.api.description import description_of
 from headrace.registry.api.endpoint import Endpoint
 from headrace.registry.api.other import ENDPOINTS as OTHER
 from headrace.registry.api.schemas import ENDPOINTS as SCHEMAS
@@ -18,3 +19,4 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *ASSOCIATIONS,
     *OTHER,
 )
+ENDPOINTS += description_of(ENDPOINTS)
