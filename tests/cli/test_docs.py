@@ -11,6 +11,7 @@ import pytest
 
 from headrace.cli.reference import commands
 from headrace.engine.settings import PIPELINE_SETTINGS
+from headrace.registry.settings import REGISTRY_SETTINGS
 from headrace.replica.features import KNOWN as FEATURES
 from headrace.settings import BROKER_SETTINGS, GROUP_SETTINGS, TOPIC_SETTINGS
 from headrace.settings.kafka_names import UNUSED_KAFKA_SETTINGS
@@ -36,6 +37,7 @@ CLIENT_SETTINGS = {
     "enable.idempotence",
     "transactional.id",
     "group.protocol",
+    "use.latest.with.metadata",
 }
 # How names in Python begin that look like settings.
 PYTHON_NAMES = ("p.", "str.", "key.", "app.", "b.", "fs.", "headrace.testing")
@@ -49,6 +51,7 @@ SETTINGS = {
     *CLIENT_SETTINGS,
     *FEATURES,
     *PIPELINE_SETTINGS,
+    *REGISTRY_SETTINGS,
     *SINK_OPTIONS,
     *SPARK_SETTINGS,
 }
@@ -58,7 +61,7 @@ _COMMAND = re.compile(r"headrace(?: [a-z][a-z-]*)+")
 _TEST = re.compile(r"\btests/[a-z_/]+(?:\.py)?(?:::(\w+))?")
 _MODULE = re.compile(r"python -m (tests(?:\.[a-z_]+)+)")
 _LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
-_FILES = (".md", ".py", ".properties", ".lock", ".toml", ".metadata", ".ci")
+_FILES = (".md", ".py", ".json", ".properties", ".lock", ".toml", ".metadata", ".ci")
 
 
 def _is_python(name: str) -> bool:
