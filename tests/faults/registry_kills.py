@@ -142,11 +142,11 @@ def run(rounds: int, seed: int, bootstrap_servers: str) -> dict[str, Any]:
             writer.start()
         waits = []
         for _ in range(rounds):
-            before = sum(len(writer.acknowledged) for writer in writers)
+            # In the middle of registrations, and not always at the same moment of them.
+            wanted = _acknowledged(writers) + rng.randrange(10, 60)
             leader = _leader(registries)
-            # In the middle of registrations, and not all at the same moment of them.
             wait_until(
-                lambda before=before: sum(len(w.acknowledged) for w in writers) >= before + rng.randrange(5, 60),  # type: ignore[misc]
+                lambda wanted=wanted: _acknowledged(writers) >= wanted,  # type: ignore[misc]
                 timeout_s=READY_TIMEOUT_S,
                 message="registrations go on",
             )
@@ -161,12 +161,16 @@ def run(rounds: int, seed: int, bootstrap_servers: str) -> dict[str, Any]:
         problems += _wrong(registries, writers)
     return {
         "rounds": rounds,
-        "acknowledged": sum(len(writer.acknowledged) for writer in writers),
+        "acknowledged": _acknowledged(writers),
         "retries": sum(writer.retries for writer in writers),
         "longest_without_leader_s": round(max(waits, default=0.0), 1),
         "seconds": round(time.monotonic() - started, 1),
         "problems": problems,
     }
+
+
+def _acknowledged(writers: list[Writer]) -> int:
+    return sum(len(writer.acknowledged) for writer in writers)
 
 
 @contextmanager

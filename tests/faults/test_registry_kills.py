@@ -13,4 +13,4 @@ def test_killed_leaders_lose_and_double_nothing() -> None:
     with broker_process() as kafka:
         figures = registry_kills.run(rounds=2, seed=7, bootstrap_servers=kafka.bootstrap_servers)
     assert figures["problems"] == []
-    assert figures["acknowledged"] > 20
+    assert figures["acknowledged"] >= 20
