@@ -54,6 +54,7 @@ def measure(system: type[Registry], bootstrap_servers: str, seconds: float) -> F
     full = system(bootstrap_servers, "_full")
     try:
         figures["start_s"] = full.start()
+        figures["start_cpu_s"] = cpu_seconds(full.pid)
     finally:
         full.stop()
     return figures
@@ -103,7 +104,7 @@ def table(results: dict[str, Figures | str]) -> str:
     for name, value in ours.items():
         goal = GOALS.get(name)
         other = theirs.get(name) if isinstance(theirs, dict) else None
-        better = goal is None or goal[1]
+        better = not name.startswith("start")
         ratio = "" if not other else f"{(value / other if better else other / value):.1f}"
         limit = "" if goal is None else f"{'≥' if goal[1] else '≤'} {goal[0]:g}"
         shown = "-" if other is None else f"{other:.1f}"
