@@ -28,10 +28,8 @@ if TYPE_CHECKING:
 STATUS_EVERY_S = 2.0
 TOLD_EVERY = 3
 """Every so many of these are told to people; all go to the page."""
-SETTLE_S, QUIET_S, CAUGHT_UP_S = 120.0, 4.0, 3.0
+SETTLE_S, QUIET_S, STILL_S, CAUGHT_UP_S = 120.0, 4.0, 15.0, 3.0
 """How long the end is waited for after the last post."""
-RESULTS = ("posts", "emergency-bursts-aggregate-1-repartition")
-"""Topics whose newest times tell how far the pipelines are."""
 CHAOS_AT_S = (0.3, 0.6)
 CHAOS_SECONDS = 360.0
 
@@ -85,6 +83,7 @@ class Show:
         self._services: list[services.Service] = []
         self._most_behind_s = 0.0
         self._events: list[str] = []
+        self._remote: RemoteEngine | None = None
 
     def run(self) -> Outcome:
         begin = time.monotonic()
@@ -96,6 +95,8 @@ class Show:
             engine = self._engine(stack, cluster)
             self._start_pipelines(engine)
             self._console(stack, cluster, engine)
+            self._tell("Sending some ordinary posts first, so that the pipelines are warm")
+            self._tell(f"  they were through after {stage.warm_up(cluster, self._wishes.scenario.seed + 1):.0f} s")
             keeper = services.Keeper(self._services, self._note)
             keeper.start()
             stack.callback(keeper.stop)
@@ -131,7 +132,8 @@ class Show:
         service.start()
         self._services.append(service)
         self._tell(f"The engine answers at {service.started['url']}")
-        return RemoteEngine(service.started["url"])
+        self._remote = RemoteEngine(service.started["url"])
+        return self._remote
 
     def _console(self, stack: contextlib.ExitStack, cluster: Cluster, engine: RemoteEngine) -> None:
         if self._wishes.console_port is None:
@@ -150,7 +152,7 @@ class Show:
         stage.await_running(engine, found, self._tell)
 
     def _play(self, stack: contextlib.ExitStack, cluster: Cluster, started_s: float) -> Outcome:
-        play = Play(self._wishes.scenario, cluster, stage.next_epoch_ms(cluster))
+        play = Play(self._wishes.scenario, cluster, stage.next_epoch_ms(cluster, stage.AFTER_WARM_UP_MS))
         stack.callback(play.stop)
         play.start()
         with interruptible() as interrupted:
@@ -204,7 +206,7 @@ class Show:
     def _behind_s(self, play: Play) -> float | None:
         """How far cleaned posts and the windows that count them are behind the posts, in seconds of the clock; None while nobody answers."""
         try:
-            newest = min(stage.newest_ms(play.cluster, (topic,)) for topic in RESULTS)
+            newest = min(stage.newest_ms(play.cluster, (topic,)) for topic in stage.RESULTS)
         except Problem:
             return None
         reached_s = (newest - play.sender.generator.epoch_ms) / 1000
@@ -216,13 +218,23 @@ class Show:
             return
         told, deadline = len(play.watcher.alerts), time.monotonic() + SETTLE_S
         self._tell("Waiting for the last results")
-        quiet_until = time.monotonic() + QUIET_S
+        lag, quiet_until = self._alerts_lag(), time.monotonic() + STILL_S
         while time.monotonic() < min(deadline, quiet_until) and not interrupted():
-            time.sleep(0.2)
-            behind = self._behind_s(play)
-            if behind is None or behind > CAUGHT_UP_S:
-                quiet_until = time.monotonic() + QUIET_S
+            time.sleep(0.5)
+            behind, now = self._behind_s(play), self._alerts_lag()
+            if behind is None or behind > CAUGHT_UP_S or now != lag:
+                lag, quiet_until = now, time.monotonic() + (QUIET_S if now == 0 else STILL_S)
             told = self._tell_alerts(play.watcher, told)
+
+    def _alerts_lag(self) -> int | None:
+        """How many records wait for the last pipeline; None while nobody can tell."""
+        if self._remote is None:
+            return None
+        try:
+            found = self._remote.progress("emergency-alerts").get("lag")
+        except EngineError:
+            return None
+        return int(found) if found is not None else None
 
     def _chaos(self) -> Iterator[tuple[float, Callable[[], None]]]:
         """What is killed when, in seconds since the beginning."""

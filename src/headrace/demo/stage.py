@@ -7,14 +7,20 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.admin.cluster import Cluster
+from headrace.demo.generator import Generator
 from headrace.demo.pipelines import Pipeline
+from headrace.demo.scenario import Scenario
 from headrace.demo.topics import HOSPITALS_TOPIC, PLACES_TOPIC, SOURCES, TOPICS, table_rows
 from headrace.plan.engine import Engine, EngineError, PipelineState, UnknownPipeline
 
 BETWEEN_RUNS_MS = 600_000
 """Between two runs lie ten minutes of the scenario's time, so that no window and no memory of alerts reaches over."""
+AFTER_WARM_UP_MS = 60_000
+WARM_UP_S, WARM_UP_RATE = 20.0, 200.0
 START_TIMEOUT_S = 600.0
 ANSWER_S = 5.0
+RESULTS = ("posts", "emergency-bursts-aggregate-1-repartition")
+"""Topics whose newest times tell how far the pipelines are: cleaned posts, and the windows that count them."""
 
 
 def create_topics(cluster: Cluster) -> int:
@@ -42,11 +48,32 @@ def _fill_tables(cluster: Cluster) -> None:
         raise EngineError("the broker did not take the tables of places and hospitals within 30 s")
 
 
-def next_epoch_ms(cluster: Cluster) -> int:
+def next_epoch_ms(cluster: Cluster, gap_ms: int = BETWEEN_RUNS_MS) -> int:
     """When the scenario begins: now, or well after the newest record that is there."""
     newest = newest_ms(cluster, SOURCES)
     now = int(time.time() * 1000)
-    return max(now, newest + BETWEEN_RUNS_MS) if newest > 0 else now
+    return max(now, newest + gap_ms) if newest > 0 else now
+
+
+def warm_up(cluster: Cluster, seed: int) -> float:
+    """A few seconds of ordinary traffic, sent at once, and how long it took until it had come through all queries on the way to an alert.
+
+    A query that runs has not yet compiled what it does: the first records of all would wait for that, and with them the first earthquake.
+    """
+    generator = Generator(Scenario(seed, WARM_UP_RATE), next_epoch_ms(cluster))
+    producer, begin = cluster.producer({"linger.ms": 5}), time.monotonic()
+    while generator.now_s < WARM_UP_S:
+        for record in generator.step():
+            timestamp = generator.epoch_ms + int(record.at_s * 1000)
+            producer.produce(record.topic, record.value, record.key, timestamp=timestamp)
+        producer.poll(0)
+    producer.flush(30)
+    reached_ms = generator.epoch_ms + int(WARM_UP_S * 500)
+    while min(newest_ms(cluster, (topic,)) for topic in RESULTS) < reached_ms:
+        if time.monotonic() - begin > START_TIMEOUT_S:
+            raise EngineError(f"the first posts did not come through the pipelines within {START_TIMEOUT_S:.0f} s")
+        time.sleep(0.3)
+    return time.monotonic() - begin
 
 
 def newest_ms(cluster: Cluster, topics: tuple[str, ...]) -> int:
