@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.headrace-setup
 ARGS   ?=
 
-.PHONY: help setup demo test lint bench conformance docs fuzz lock clean
+.PHONY: help setup demo test lint bench conformance docs screenshots fuzz lock clean
 
 help:            ## show the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /  make \1\t/' | expand -t 20
@@ -40,6 +40,9 @@ bench: setup     ## Headrace and Apache Kafka side by side, as ratios (QUICK=1 f
 
 conformance: setup  ## the suites of other projects and everything that needs Apache Kafka; resumable
 	$(BIN)/python -m conformance $(ARGS)
+
+screenshots: setup  ## pictures of every page of the console, in both themes, into docs/images/console/
+	$(BIN)/python -m tests.console.screenshots $(ARGS)
 
 fuzz: setup      ## a coverage-guided run against the wire decoder (SECONDS=60)
 	$(BIN)/python tests/wire/fuzz.py $(ARGS)

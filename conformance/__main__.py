@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 
-from conformance import columns, faults, install, registry, results
+from conformance import apache_kafka, columns, faults, install, registry, results
 from conformance.apache_kafka import VERSION as KAFKA_VERSION
 from conformance.apache_kafka import ApacheKafka
 from conformance.cache import PROJECT
@@ -23,6 +23,7 @@ from conformance.suites import SUITES
 from conformance.suites.suite import Suite
 
 CLIENTS = "clients"
+CONSOLE = "console"
 STREAMS = "streams"
 REGISTRY = "registry"
 FAULTS = "faults"
@@ -30,11 +31,13 @@ FAULTS = "faults"
 
 def main() -> None:
     options = _options()
-    names = options.suites or [*SUITES, CLIENTS, REGISTRY, STREAMS, FAULTS]
+    names = options.suites or [*SUITES, CLIENTS, CONSOLE, REGISTRY, STREAMS, FAULTS]
     failed = False
     for name in names:
         if name == CLIENTS:
             failed |= not run_client_tests()
+        elif name == CONSOLE:
+            failed |= not run_console_tests()
         elif name == REGISTRY:
             failed |= not registry.run()
         elif name == STREAMS:
@@ -53,9 +56,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "suites",
         nargs="*",
-        choices=[*SUITES, CLIENTS, REGISTRY, STREAMS, FAULTS, []],
+        choices=[*SUITES, CLIENTS, CONSOLE, REGISTRY, STREAMS, FAULTS, []],
         metavar="SUITE",
-        help=f"{', '.join(SUITES)}, {CLIENTS}, {REGISTRY}, {STREAMS}, {FAULTS}",
+        help=f"{', '.join(SUITES)}, {CLIENTS}, {CONSOLE}, {REGISTRY}, {STREAMS}, {FAULTS}",
     )
     parser.add_argument("--only", default="", help="units, separated by commas; a unit is matched by its beginning")
     parser.add_argument("--fresh", action="store_true", help="run Headrace's column anew")
@@ -134,6 +137,14 @@ def run_client_tests() -> bool:
         peer.install()
     environment = dict(os.environ, HEADRACE_REQUIRE_PEERS="1")
     command = [sys.executable, "-m", "pytest", "tests", "-m", "peer", "-q"]
+    return subprocess.run(command, cwd=PROJECT, env=environment).returncode == 0
+
+
+def run_console_tests() -> bool:
+    """The web console's own tests, in a real browser, with Apache Kafka in the broker's place."""
+    apache_kafka.install()
+    environment = dict(os.environ, HEADRACE_REQUIRE_PEERS="1", HEADRACE_CONSOLE_BROKER="apache-kafka")
+    command = [sys.executable, "-m", "pytest", "tests/console", "-q"]
     return subprocess.run(command, cwd=PROJECT, env=environment).returncode == 0
 
 

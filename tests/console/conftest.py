@@ -1,39 +1,63 @@
-"""A broker, a console and a browser for the tests of pages. HEADRACE_CONSOLE_BROKER=host:port puts another broker in Headrace's place: conformance does so with Apache Kafka."""
+"""A broker, a console and a browser for the tests of pages. HEADRACE_CONSOLE_BROKER=apache-kafka puts Apache Kafka in Headrace's place; conformance does so."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from typing import Any
+from contextlib import ExitStack, contextmanager
+from typing import Any, Protocol
 
 import pytest
 
+from headrace.testing import broker_process
 from headrace.testing.clients import Clients
 from headrace.testing.console import RunningConsole, console_process
 from tests.console.browser import chromium
 
-WAIT_MS = 20_000
+WAIT_MS = 40_000
 NOWHERE = ("--engine", "http://127.0.0.1:1", "--registry", "http://127.0.0.1:1")
 
 
-class Elsewhere(Clients):
-    """A broker that somebody else started."""
+ON_APACHE_KAFKA = os.environ.get("HEADRACE_CONSOLE_BROKER") == "apache-kafka"
 
-    def __init__(self, bootstrap_servers: str) -> None:
-        self.bootstrap_servers = bootstrap_servers
+
+class Mortal(Protocol):
+    """A broker that can be killed, and started again on its data and port."""
+
+    bootstrap_servers: str
+
+    def kill(self) -> None: ...
+
+    def start(self) -> Any: ...
+
+    def create_topic(self, name: str, partitions: int = 1) -> str: ...
+
+
+@contextmanager
+def running_broker() -> Iterator[Any]:
+    if ON_APACHE_KAFKA:
+        from conformance.apache_kafka import ApacheKafka
+
+        class Kafka(ApacheKafka, Clients):
+            """Apache Kafka, with what tests do with a broker."""
+
+        with Kafka() as running:
+            yield running
+        return
+    with broker_process() as running:
+        yield running
 
 
 @pytest.fixture(scope="session")
 def kafka() -> Iterator[Clients]:
     """The broker behind the console."""
-    given = os.environ.get("HEADRACE_CONSOLE_BROKER")
-    if given:
-        yield Elsewhere(given)
-        return
-    from headrace.testing import broker
+    with running_broker() as running:
+        yield running
 
-    with broker() as running:
+
+@pytest.fixture
+def mortal() -> Iterator[Mortal]:
+    with running_broker() as running:
         yield running
 
 
@@ -73,3 +97,10 @@ def open_page(browser: Any, console: RunningConsole) -> Iterator[Open]:
 
         yield opened
         assert complaints == []
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A browser on a machine with other things to do takes its time; waits within the tests end long before this."""
+    for item in items:
+        if item.path.parent.name == "console" and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(300))

@@ -9,11 +9,8 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from headrace.testing import broker_process
 from headrace.testing.console import RunningConsole, console_process
-from tests.console.conftest import NOWHERE, Open
+from tests.console.conftest import NOWHERE, Mortal, Open
 
 
 def test_the_menu_leads_to_every_page(open_page: Open) -> None:
@@ -43,13 +40,6 @@ def test_themes_follow_the_system_until_somebody_chooses(open_page: Open) -> Non
     assert light.get_by_role("button", name="Dark theme").get_attribute("aria-pressed") == "true"
 
 
-@pytest.mark.parametrize("path", ["/", "/topics"])
-def test_pages_fit_a_phone(open_page: Open, path: str) -> None:
-    page = open_page(path, viewport={"width": 360, "height": 740})
-    assert page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
-    assert page.get_by_role("navigation", name="Pages").is_visible()
-
-
 def test_the_keyboard_gets_everywhere(open_page: Open) -> None:
     page = open_page("/")
     page.keyboard.press("Tab")
@@ -66,23 +56,22 @@ def test_a_first_page_is_useful_at_once(open_page: Open) -> None:
     assert shown_after_ms < 10_000, "two seconds on an idle machine; this one is shared"
 
 
-def test_a_broker_that_is_gone_and_comes_back(open_page: Open) -> None:
-    with broker_process() as kafka:
-        kafka.create_topic("survivor")
-        with console_process(kafka.bootstrap_servers, *NOWHERE) as console:
-            page = open_page("/topics", at=console.url)
-            page.wait_for_selector("a:has-text('survivor')")
-            kafka.kill()
-            page.wait_for_selector("[role=status] >> text=No broker answers at")
-            assert page.locator("a:has-text('survivor')").is_visible(), "what was known stays"
-            page.goto(console.url + "/")
-            page.wait_for_selector(".hr-service:has-text('Broker') >> text=down")
-            kafka.start()
-            page.wait_for_selector(".hr-service:has-text('Broker') >> text='up'")
-            page.wait_for_selector("table:has-text('What went wrong lately') >> text=answers again")
-            page.goto(console.url + "/topics")
-            page.wait_for_selector("a:has-text('survivor')")
-            assert page.locator("[role=status] >> text=No broker answers at").count() == 0
+def test_a_broker_that_is_gone_and_comes_back(open_page: Open, mortal: Mortal) -> None:
+    mortal.create_topic("survivor")
+    with console_process(mortal.bootstrap_servers, *NOWHERE) as console:
+        page = open_page("/topics", at=console.url)
+        page.wait_for_selector("a:has-text('survivor')")
+        mortal.kill()
+        page.wait_for_selector("[role=status] >> text=No broker answers at")
+        assert page.locator("a:has-text('survivor')").is_visible(), "what was known stays"
+        page.goto(console.url + "/")
+        page.wait_for_selector(".hr-service:has-text('Broker') >> text=down")
+        mortal.start()
+        page.wait_for_selector(".hr-service:has-text('Broker') >> text='up'")
+        page.wait_for_selector("table:has-text('What went wrong lately') >> text=answers again")
+        page.goto(console.url + "/topics")
+        page.wait_for_selector("a:has-text('survivor')")
+        assert page.locator("[role=status] >> text=No broker answers at").count() == 0
 
 
 def test_a_console_needs_no_broker_to_start(open_page: Open) -> None:

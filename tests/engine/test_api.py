@@ -164,3 +164,23 @@ def test_the_address_of_no_engine_gives_one_sentence(house: LocalBroker) -> None
         RemoteEngine("http://127.0.0.1:1").pipelines()
     with pytest.raises(EngineError, match="is no address"):
         RemoteEngine("ftp://somewhere")
+
+
+def test_the_graph_names_topics_steps_queries_and_tables(server: EngineServer, remote: RemoteEngine) -> None:
+    remote.submit(Submission(copy_plan()))
+    status, graph = send(server, "GET", "/pipelines/copy/graph")
+    assert status == 200
+    assert [(node["id"], node["kind"]) for node in graph["nodes"]] == [
+        ("topic in", "topic"),
+        ("topic out", "topic"),
+        ("source", "end"),
+        ("sink", "end"),
+    ]
+    assert [(edge["start"], edge["end"], edge["topic"]) for edge in graph["edges"]] == [
+        ("topic in", "source", "in"),
+        ("source", "sink", ""),
+        ("sink", "topic out", "out"),
+    ]
+    assert [query["mode"] for query in graph["queries"]] == ["real_time"]
+    assert graph["tables"] == []
+    assert send(server, "GET", "/pipelines/nobody/graph")[0] == 404

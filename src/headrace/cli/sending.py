@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headrace.admin.errors import from_kafka
+from headrace.admin.records_in import NewRecord
 from headrace.admin.times import counted
 from headrace.cli.output import PATIENCE_S, print_json, say
-from headrace.cli.records_in import NewRecord
 
 
 @dataclass(slots=True)

@@ -114,7 +114,11 @@ class LiveCluster:
         return {name: found[name] for name in sorted(found) if internal or not name.startswith("__")}
 
     async def topic(self, name: str) -> Any:
+        """Asked for anew before it is said not to be there: somebody may have just created it."""
         found = (await self.metadata()).topics
+        if name not in found:
+            self._asking.forget("metadata", "ends", "starts")
+            found = (await self.metadata()).topics
         if name not in found:
             raise unknown_topic(name, found)
         return found[name]

@@ -29,24 +29,33 @@ class History:
 
     def rate(self, name: str) -> float | None:
         """Change a second, over about the last quarter of a minute; None when it was seen only once."""
-        seen = self.of(name)
-        if len(seen) < 2:
+        newest: tuple[float, int] | None = None
+        oldest: tuple[float, int] | None = None
+        with self._lock:
+            for at, amounts in reversed(self._samples):
+                if name not in amounts:
+                    continue
+                if newest is None:
+                    newest = (at, amounts[name])
+                    continue
+                if oldest is not None and newest[0] - at > _RATE_OVER_S:
+                    break
+                oldest = (at, amounts[name])
+        if newest is None or oldest is None or newest[0] - oldest[0] < _CLOSEST_S:
             return None
-        last_at, last = seen[-1]
-        first_at, first = next(sample for sample in seen if last_at - sample[0] <= _RATE_OVER_S)
-        if first_at == last_at:
-            first_at, first = seen[-2]
-        elapsed = last_at - first_at
-        return (last - first) / elapsed if elapsed >= _CLOSEST_S else None
+        return (newest[1] - oldest[1]) / (newest[0] - oldest[0])
 
     def of(self, name: str) -> list[tuple[float, int]]:
         """(time, amount), the oldest first."""
         with self._lock:
             return [(at, amounts[name]) for at, amounts in self._samples if name in amounts]
 
+    def names(self) -> list[str]:
+        """Of the newest sample."""
+        with self._lock:
+            return list(self._samples[-1][1]) if self._samples else []
+
     def total_rate(self) -> float | None:
         """Of everything together, over names seen in the last sample."""
-        with self._lock:
-            names = list(self._samples[-1][1]) if self._samples else []
-        rates = [rate for name in names if (rate := self.rate(name)) is not None]
+        rates = [rate for name in self.names() if (rate := self.rate(name)) is not None]
         return sum(rates) if rates else None

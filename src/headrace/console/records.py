@@ -35,10 +35,15 @@ class Record:
     def size(self) -> int:
         return len(self.key or b"") + len(self.value or b"")
 
+    @property
+    def place(self) -> str:
+        """Unique within the topic."""
+        return f"{self.partition}:{self.offset}"
+
     def row(self) -> dict[str, Any]:
-        """As a row of a table; `id` is unique within the topic."""
+        """As a row of a table."""
         return {
-            "id": f"{self.partition}:{self.offset}",
+            "id": self.place,
             "partition": self.partition,
             "offset": self.offset,
             "time": local(self.timestamp_ms) if self.timestamp_ms is not None else "-",
@@ -101,13 +106,26 @@ NOT_JSON = object()
 
 
 def as_json(content: bytes | None) -> Any:
-    """Parsed, or `NOT_JSON`; numbers keep their digits."""
-    if not content or len(content) > LARGEST_JSON or content.lstrip()[:1] not in b'{["tfn-0123456789':
+    """Parsed for showing, or `NOT_JSON`; numbers keep their digits."""
+    return _parsed(content, _Digits)
+
+
+def as_plain_json(content: bytes | None) -> Any:
+    """Parsed for reckoning with, or `NOT_JSON`."""
+    return _parsed(content, None)
+
+
+def _parsed(content: bytes | None, number: Any) -> Any:
+    if not content or len(content) > LARGEST_JSON or content.lstrip()[:1] not in _JSON_BEGINS:
         return NOT_JSON
     try:
-        return json.loads(content, parse_float=_Digits, parse_int=_Digits)
+        return json.loads(content, parse_float=number, parse_int=number)
     except (ValueError, RecursionError):
         return NOT_JSON
+
+
+# What JSON can begin with; the empty beginning of bytes that are all white is among none of these.
+_JSON_BEGINS = tuple(bytes([byte]) for byte in b'{["tfn-0123456789')
 
 
 class _Digits(float):

@@ -14,6 +14,7 @@ from typing import Any
 from headrace.admin.errors import Problem
 from headrace.console.asking import Asking
 from headrace.console.cluster import LiveCluster
+from headrace.console.masking import Masking
 from headrace.console.services import Engine, ServiceState, engine_state, registry_state
 from headrace.console.settings import ConsoleSettings
 
@@ -42,6 +43,7 @@ class Console:
         self.asking = Asking()
         self.cluster = LiveCluster(settings, self.asking)
         self.engine = Engine(settings.engine_url, self.asking, settings.read_only)
+        self.masking = Masking(settings.mask_fields)
         self.events: deque[Event] = deque(maxlen=_MOST_EVENTS)
         self._was_up: dict[str, bool] = {}
         self._sampler: asyncio.Task[None] | None = None

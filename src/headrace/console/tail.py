@@ -13,6 +13,7 @@ from headrace.admin.cluster import Cluster
 from headrace.admin.errors import Problem, from_kafka
 from headrace.admin.positions import Partition
 from headrace.admin.reading import is_end
+from headrace.console.masking import Masking
 from headrace.console.records import Record, record
 
 INTERVAL_S = 1.0
@@ -40,14 +41,23 @@ class Glimpse:
 
 
 class Tail:
-    """Calls `on_glimpse` from its thread until it is stopped."""
+    """Calls `on_glimpse` from its thread until it is stopped; while nobody wants to see it, nothing is read."""
 
     def __init__(
-        self, cluster: Cluster, topic: str, partitions: Sequence[int], on_glimpse: Callable[[Glimpse], None]
+        self,
+        cluster: Cluster,
+        topic: str,
+        partitions: Sequence[int],
+        on_glimpse: Callable[[Glimpse], None],
+        *,
+        masking: Masking | None = None,
+        wanted: Callable[[], bool] = lambda: True,
     ) -> None:
         self._cluster = cluster
         self._places: list[Partition] = [(topic, index) for index in partitions]
         self._on_glimpse = on_glimpse
+        self._masking = masking or Masking()
+        self._wanted = wanted
         self._positions: dict[Partition, int] = {}
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"console-tail-{topic}", daemon=True)
@@ -67,7 +77,10 @@ class Tail:
         try:
             while not self._stopping.is_set():
                 began = time.monotonic()
-                self._look(consumer)
+                if self._wanted():
+                    self._look(consumer)
+                else:
+                    self._positions.clear()
                 self._stopping.wait(max(0.05, INTERVAL_S - (time.monotonic() - began)))
         finally:
             consumer.close()
@@ -116,7 +129,7 @@ class Tail:
                         left.discard(place)
                         continue
                     if message.offset() < ends[place]:
-                        found.append(record(message))
+                        found.append(self._masking.apply(record(message)))
                     if message.offset() >= ends[place] - 1:
                         left.discard(place)
         finally:

@@ -47,6 +47,7 @@ def application(engine: LocalEngine) -> Starlette:
         Route("/pipelines/{name}", _handler(engine, _stop), methods=["DELETE"]),
         Route("/pipelines/{name}/plan", _handler(engine, _plan)),
         Route("/pipelines/{name}/explain", _handler(engine, _explain)),
+        Route("/pipelines/{name}/graph", _handler(engine, _graph)),
         Route("/pipelines/{name}/progress", _handler(engine, _progress)),
         Route("/pipelines/{name}/{action:str}", _handler(engine, _act), methods=["POST"]),
         Route("/pipelines/{name}/tables/{store}", _handler(engine, _look_up), methods=["GET", "POST"]),
@@ -166,6 +167,12 @@ def _explain(engine: LocalEngine, request: Request, body: Any) -> Response:
     if form not in FORMS:
         raise BadRequest(f"form is one of {', '.join(FORMS)}")
     return Response(explained(engine.record(request.path_params["name"]), form), media_type=FORMS[form])
+
+
+def _graph(engine: LocalEngine, request: Request, body: Any) -> Response:
+    from headrace.engine.graph import graph
+
+    return JSONResponse(graph(engine.record(request.path_params["name"])))
 
 
 def _progress(engine: LocalEngine, request: Request, body: Any) -> Response:

@@ -13,12 +13,12 @@ import typer
 
 from headrace.admin.cluster import Cluster
 from headrace.admin.errors import UsageMistake
+from headrace.admin.records_in import LineFormat, NewRecord, json_lines, lines
 from headrace.cli import completing
 from headrace.cli.cluster import pairs
 from headrace.cli.command import Json, command
 from headrace.cli.errors import CliError
 from headrace.cli.output import say
-from headrace.cli.records_in import LineFormat, NewRecord, json_lines, lines
 from headrace.cli.sending import Sending
 
 

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from headrace.cli.errors import CliError
-from headrace.cli.records_in import LineFormat, json_lines, lines
+from headrace.admin.errors import Problem
+from headrace.admin.records_in import LineFormat, json_lines, lines
 
 
 def test_lines_lose_only_their_line_ends() -> None:
@@ -24,7 +24,7 @@ def test_keys_nulls_and_what_all_share() -> None:
 
 
 def test_a_line_without_its_separator_is_named() -> None:
-    with pytest.raises(CliError, match="Line 2 has no key separator '='"):
+    with pytest.raises(Problem, match="Line 2 has no key separator '='"):
         list(lines([b"a=b\n", b"nothing\n"], LineFormat(key_separator="=")))
 
 
@@ -65,5 +65,5 @@ def test_json_records() -> None:
     ],
 )
 def test_json_that_is_no_record_is_refused(line: str, problem: str) -> None:
-    with pytest.raises(CliError, match=problem):
+    with pytest.raises(Problem, match=problem):
         list(json_lines([line.encode()], LineFormat()))
