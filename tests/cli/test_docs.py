@@ -40,7 +40,7 @@ CLIENT_SETTINGS = {
     "use.latest.with.metadata",
 }
 # How names in Python begin that look like settings.
-PYTHON_NAMES = ("p.", "str.", "key.", "app.", "b.", "fs.", "headrace.testing")
+PYTHON_NAMES = ("p.", "str.", "key.", "value.", "app.", "b.", "fs.", "headrace.testing")
 SINK_OPTIONS = {"check.replay"}
 SPARK_SETTINGS = {"spark.jars", "spark.jars.packages"}
 SETTINGS = {

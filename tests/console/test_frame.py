@@ -15,9 +15,9 @@ from tests.console.conftest import NOWHERE, Mortal, Open
 
 def test_the_menu_leads_to_every_page(open_page: Open) -> None:
     page = open_page("/")
-    titles = page.locator("nav[aria-label=Pages] a").all_inner_texts()
-    assert len(titles) >= 2
-    for title in [text.split()[-1] for text in titles]:
+    titles = page.locator("nav[aria-label=Pages] a > span").all_inner_texts()
+    assert {"Overview", "Topics", "Groups", "Transactions", "Pipelines"} <= set(titles)
+    for title in titles:
         page.get_by_role("navigation", name="Pages").get_by_role("link", name=title).click()
         page.wait_for_selector(f"h1:has-text('{title}')")
         assert page.locator("nav[aria-label=Pages] [aria-current=page]").inner_text().endswith(title)
@@ -45,7 +45,7 @@ def test_the_keyboard_gets_everywhere(open_page: Open) -> None:
     page.keyboard.press("Tab")
     assert page.evaluate("() => document.activeElement.textContent").strip() == "Skip to content"
     page.keyboard.press("Enter")
-    assert page.evaluate("() => document.activeElement.tagName") == "MAIN"
+    assert page.evaluate("() => document.activeElement.closest('main') !== null")
 
 
 def test_a_first_page_is_useful_at_once(open_page: Open) -> None:

@@ -71,6 +71,11 @@ def test_a_websocket_of_another_site_is_refused(console: RunningConsole) -> None
     assert ask(console.url, path, **upgrade, Origin=console.url)[0] == 101
 
 
+def test_bodies_have_a_bound(console: RunningConsole) -> None:
+    assert ask(console.url, "/", "POST", "", Content_Length=str(50 << 20))[0] == 413
+    assert ask(console.url, "/", "POST", "", Transfer_Encoding="chunked")[0] == 411
+
+
 @pytest.fixture(scope="module")
 def locked(kafka: Clients, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningConsole]:
     file = tmp_path_factory.mktemp("secret") / "password"

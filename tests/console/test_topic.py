@@ -142,9 +142,7 @@ def test_files_out_and_in(open_page: Open, kafka: Clients, tmp_path: Path) -> No
     page.get_by_role("button", name="Import").click()
     dialog = page.get_by_role("dialog")
     for name in (f"{topic}.jsonl", f"{topic}.csv"):
-        with page.expect_file_chooser() as chooser:
-            dialog.locator(".q-uploader__add-trigger, input[type=file]").first.click()
-        chooser.value.set_files(tmp_path / name)
+        dialog.get_by_label("File").set_input_files(tmp_path / name)
         dialog.get_by_text("10 records imported").wait_for()
         dialog.get_by_role("button", name="Close").click()
         dialog.wait_for(state="hidden")

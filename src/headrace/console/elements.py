@@ -153,3 +153,21 @@ class JsonTree(ui.element, component="components/json_tree.js"):
     def __init__(self, label: str, nodes: list[dict[str, Any]]) -> None:
         super().__init__()
         self._props.update(label=label, nodes=nodes)
+
+
+class FileField(ui.element, component="components/file_field.js"):
+    """A file that is chosen is sent at once. NiceGUI's own uploader receives it; its looks are not for everybody, so it is not shown."""
+
+    def __init__(
+        self,
+        label: str,
+        on_upload: Callable[[Any], Any],
+        *,
+        accept: str,
+        largest: int,
+        on_refused: Callable[[str], Any],
+    ) -> None:
+        super().__init__()
+        receiver = ui.upload(on_upload=on_upload, auto_upload=True).style("display: none")
+        self._props.update(label=label, url=receiver.props["url"], accept=accept, largest=largest)
+        self.on("refused", lambda event: on_refused(str(event.args)))

@@ -36,24 +36,25 @@ def show(console: Console, page: Page, known: Sequence[Page]) -> Callable[[Reque
         ui.add_head_html(_WATCH_VISIBILITY)
         ui.colors(primary="#0e7490")
         names = {name: str(value) for name, value in request.path_params.items()}
-        with Tag("div", classes="hr-frame"):
-            _side(console, page, known, request)
-            with Tag("main", classes="hr-main", tabindex="-1") as main, Tag("div", classes="hr-stack"):
-                view = View(console, request, parts.Note())
-                ui.on("hr-visible", lambda event: setattr(view, "visible", bool(event.args)))
-                try:
-                    await page.build(view, **names)
-                except Problem as error:
-                    with parts.heading(page.title):
-                        pass
-                    view.banner.problem(error)
-        ui.skip_link("Skip to content", target=main)
+        _side(console, page, known, request)
+        with Tag("div", classes="hr-main", tabindex="-1") as content, Tag("div", classes="hr-stack"):
+            view = View(console, request, parts.Note())
+            ui.on("hr-visible", lambda event: setattr(view, "visible", bool(event.args)))
+            try:
+                await page.build(view, **names)
+            except Problem as error:
+                view.banner.problem(error)
+        ui.skip_link("Skip to content", target=content)
 
     return shown
 
 
 def _side(console: Console, page: Page, known: Sequence[Page], request: Request) -> None:
-    with Tag("header", classes="hr-side"):
+    # Beside NiceGUI's own <main>, not in it: so it is the page's banner, and what is in <main> is the page.
+    with ui.context.client.layout:
+        side = Tag("header", classes="hr-side")
+    side.move(target_index=0)
+    with side:
         with Tag("a", classes="hr-brand", href="/", aria_label="Headrace, overview"):
             ui.html(_LOGO, sanitize=False)
             Tag("span", "Headrace")

@@ -9,7 +9,7 @@ from typing import Any
 from headrace.console.records import printable
 from headrace.plan.picture import CHAR, GAP_X, MARGIN, PAD, ROW, TOP, Box, Edge, Place, layout
 
-_LONGEST = 40
+_LONGEST = 30
 
 
 def svg(graph: Mapping[str, Any], rates: Mapping[str, float]) -> str:

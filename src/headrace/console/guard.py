@@ -31,6 +31,8 @@ SESSION_S = 12 * 3600
 LOGIN = "/login"
 LOGOUT = "/logout"
 _MOST_LOGIN_BYTES = 4096
+LARGEST_BODY = 40 << 20
+"""A file to import and what a form puts around it."""
 _FAILURE_DELAY_S = 1.0
 
 # Vue compiles templates in the browser and NiceGUI starts from an inline script; nothing comes from elsewhere.
@@ -49,8 +51,9 @@ _HEADERS = (
 
 
 def guarded(app: ASGIApp, settings: ConsoleSettings) -> ASGIApp:
-    """The application behind all checks, the outermost first: host, origin, password."""
-    inner: ASGIApp = SecurityHeaders(PasswordGate(app, settings.password) if settings.password else app)
+    """The application behind all checks, the outermost first: host, origin, size, password."""
+    inner: ASGIApp = BodyLimit(PasswordGate(app, settings.password) if settings.password else app)
+    inner = SecurityHeaders(inner)
     inner = OriginCheck(inner, refusal=lambda text: PlainTextResponse(f"{text}\n", 403))
     return TrustedHostMiddleware(inner, allowed_hosts=settings.hosts(), www_redirect=False)
 
@@ -68,6 +71,26 @@ class SecurityHeaders:
             await send(message)
 
         await self._app(scope, receive, with_headers if scope["type"] == "http" else send)
+
+
+class BodyLimit:
+    """Refuses bodies that are too large before a byte of them is read, and such as do not say how large they are."""
+
+    def __init__(self, app: ASGIApp, largest: int = LARGEST_BODY) -> None:
+        self._app = app
+        self._largest = largest
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            headers = dict(scope["headers"])
+            length = headers.get(b"content-length", b"0")
+            if b"transfer-encoding" in headers or not length.isdigit():
+                await PlainTextResponse("say how long the body is\n", 411)(scope, receive, send)
+                return
+            if int(length) > self._largest:
+                await PlainTextResponse(f"a body has at most {self._largest} bytes\n", 413)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
 
 
 class PasswordGate:

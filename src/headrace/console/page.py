@@ -13,7 +13,6 @@ import importlib
 import pkgutil
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
 
 Build = Callable[..., Awaitable[None]]
 
@@ -58,8 +57,3 @@ def pages() -> list[Page]:
 
 def _place(one: Page) -> tuple[bool, int, str]:
     return one.order is None, one.order or 0, one.path
-
-
-def parameters(values: dict[str, Any]) -> dict[str, str]:
-    """What stands in a page's path, as its function takes it."""
-    return {name: str(value) for name, value in values.items()}

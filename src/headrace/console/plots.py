@@ -53,7 +53,10 @@ def _line(name: str, points: list[list[float]], colour: str) -> dict[str, Any]:
 
 
 def _options(unit: str) -> dict[str, Any]:
-    axis = {"axisLabel": {"color": _GREY}, "splitLine": {"lineStyle": {"color": _GREY, "opacity": 0.25}}}
+    axis = {
+        "axisLabel": {"color": _GREY, "hideOverlap": True},
+        "splitLine": {"lineStyle": {"color": _GREY, "opacity": 0.25}},
+    }
     return {
         "animation": False,
         "grid": {"left": 8, "right": 16, "top": 28, "bottom": 8, "containLabel": True},

@@ -42,7 +42,7 @@ async def pipeline(view: View, name: str) -> None:
         controls = _Controls(view, name)
     problem = parts.Note()
     state, into, out, latency, behind, held, late, bad = parts.figures(
-        "State", "Records in/s", "Records out/s", "Latency", "Lag", "State", "Late", "Bad"
+        "State", "Records in/s", "Records out/s", "Latency", "Lag", "State rows", "Late", "Bad"
     )
     with parts.card("Graph", hint="Topics are green, steps that keep state are yellow; numbers are records a second"):
         drawn = ui.html("", sanitize=False).classes("hr-graph").props('tabindex="0" role="region" aria-label="Graph"')

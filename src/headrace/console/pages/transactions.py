@@ -54,7 +54,7 @@ async def transactions(view: View) -> None:
         Check("Ended ones too", on_change=show_ended)
     with parts.card("Transactions"):
         listing = Listing(
-            "Transactions",
+            "Transactional ids and their state",
             COLUMNS,
             lambda entry: _cells(entry, view.read_only),
             search="Search transactional ids",
@@ -73,7 +73,7 @@ async def transactions(view: View) -> None:
             parts.button("Look for them", lambda: look(), icon="search")
             looked = Tag("span", "", "hr-soft hr-small", aria_live="polite")
         hanging = DataTable(
-            "Hanging transactions",
+            "Transactions that hang",
             _HANGING,
             empty="Not looked for yet",
             on_act=lambda place, _: _abort_hanging(view, found[int(place)], look),

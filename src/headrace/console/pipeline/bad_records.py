@@ -25,7 +25,7 @@ _COLUMNS = (
 
 async def card(view: View, pipeline: str) -> None:
     with parts.card("Bad records", hint="The newest that could not be read, and why"):
-        table = DataTable("Bad records", _COLUMNS, empty="None")
+        table = DataTable("Newest bad records", _COLUMNS, empty="None")
     cluster = view.console.cluster
     seen: dict[Any, Any] = {}
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from nicegui import events, ui
+from nicegui import events
 
 from headrace.admin.errors import Problem
 from headrace.admin.records_in import LineFormat, NewRecord, csv_rows, json_lines
 from headrace.admin.sending import send
 from headrace.admin.times import counted, size
 from headrace.console import parts
-from headrace.console.elements import Check, Tag
+from headrace.console.elements import Check, FileField, Tag
 from headrace.console.view import View
 
 LARGEST_FILE = 32 << 20
@@ -26,17 +26,22 @@ def dialog(view: View, topic: str) -> None:
             "hr-soft hr-small",
         )
         keep = Check("Keep each record's partition")
-        ui.upload(
-            label="Choose a file",
-            auto_upload=True,
-            max_file_size=LARGEST_FILE,
-            max_files=1,
-            on_upload=lambda event: _upload(view, topic, box, event, keep_partitions=keep.value),
-            on_rejected=lambda _: box.problem.problem(Problem(f"The file is larger than {size(LARGEST_FILE)}")),
-        ).props('flat bordered accept=".jsonl,.json,.csv,.txt"').classes("hr-upload")
+        FileField(
+            "File",
+            lambda event: _upload(view, topic, box, event, keep_partitions=keep.value),
+            accept=".jsonl,.json,.csv,.txt",
+            largest=LARGEST_FILE,
+            on_refused=lambda why: box.problem.problem(_refusal(why)),
+        )
     with box.actions:
         parts.button("Close", box.close)
     box.open()
+
+
+def _refusal(why: str) -> Problem:
+    if why in ("large", "413"):
+        return Problem(f"The file is larger than {size(LARGEST_FILE)}", "Use headrace produce --json for such files")
+    return Problem(f"The file did not arrive ({why})", "Try again")
 
 
 async def _upload(
