@@ -66,8 +66,8 @@ def test_a_pipeline_is_followed(
     page.get_by_role("link", name="visits-per-page").click()
     page.wait_for_selector("h1:has-text('visits-per-page')")
     graph = page.get_by_role("region", name="Graph")
-    graph.locator("text=pipeline-visits").wait_for()
-    graph.locator("text=pipeline-counts").wait_for()
+    graph.locator("text.title", has_text="pipeline-visits").wait_for()
+    graph.locator("text.title", has_text="pipeline-counts").wait_for(state="attached")
     page.get_by_text("real time, record by record").wait_for()
     visits = [(f"u{index}", json.dumps({"page": f"/p{index % 3}", "n": index})) for index in range(300)]
     kafka.produce("pipeline-visits", [*visits, ("x", "not json")])

@@ -38,12 +38,19 @@ def test_browsing_by_place_and_filter(open_page: Open, kafka: Clients) -> None:
     page.get_by_label("Expression").fill("")
     page.get_by_label("From").select_option("offset")
     page.get_by_label("Offset or time").fill("0")
-    page.get_by_label("Partition", exact=True).select_option("1")
     page.get_by_label("With the text").fill("k1")
     page.get_by_label("Where", exact=True).select_option("key")
     search(page)
     page.locator("tbody tr td:nth-child(4):text-is('k1')").first.wait_for()
-    assert set(page.locator("tbody tr td:nth-child(4)").all_inner_texts()) == {"k1"}
+    page.wait_for_function(
+        "() => new Set([...document.querySelectorAll('tbody tr td:nth-child(4)')].map(c => c.innerText)).size === 1"
+    )
+    page.get_by_label("With the text").fill("")
+    page.get_by_label("Partition", exact=True).select_option("1")
+    search(page)
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('tbody tr td:first-child')].every(c => c.innerText === '1')"
+    )
     page.get_by_label("From").select_option("time")
     page.get_by_label("Offset or time").fill("tomorrow")
     search(page)

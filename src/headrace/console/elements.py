@@ -89,7 +89,9 @@ class Field(ui.element, component="components/field.js"):
         super().__init__()
         self._value = value
         self._on_change = on_change
-        self._props.update(label=label, value=value, lines=lines, type=kind, placeholder=placeholder, disabled=False)
+        self._props.update(
+            label=label, value=value, lines=lines, type=kind, placeholder=placeholder, disabled=False, stamp=0
+        )
         if options is not None:
             self._props["options"] = [list(option) for option in options]
         if hints is not None:
@@ -106,8 +108,10 @@ class Field(ui.element, component="components/field.js"):
     @value.setter
     def value(self, text: str) -> None:
         self._value = text
-        self._props["value"] = text
-        self.update()  # also when the browser shows something else than what was sent last
+        # The stamp tells the browser that this is not what it sent itself.
+        with self._props.suspend_updates():
+            self._props.update(value=text, stamp=self._props["stamp"] + 1)
+        self.update()
 
     def choices(self, options: Sequence[tuple[str, str]]) -> None:
         wanted = [list(option) for option in options]
@@ -118,7 +122,7 @@ class Field(ui.element, component="components/field.js"):
         self._props["disabled"] = not enabled
 
     async def _changed(self, event: Any) -> None:
-        self._value = str(event.args)
+        self._value = str(event.args["value"])
         with self._props.suspend_updates():  # the browser has it already
             self._props["value"] = self._value
         if self._on_change is not None:
@@ -138,7 +142,7 @@ class Check(ui.element, component="components/check.js"):
         self.on("changed", self._changed)
 
     async def _changed(self, event: Any) -> None:
-        self.value = bool(event.args)
+        self.value = bool(event.args["value"])
         with self._props.suspend_updates():
             self._props["value"] = self.value
         if self._on_change is not None:

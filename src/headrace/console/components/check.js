@@ -1,5 +1,6 @@
 // A labelled native checkbox.
 export default {
-  template: `<label class="hr-check"><input type="checkbox" :checked="value" :disabled="disabled" @change="$emit('changed', $event.target.checked)" />{{ label }}</label>`,
+  template: `<label class="hr-check"><input type="checkbox" :checked="current" :disabled="disabled" @change="current = $event.target.checked; $emit('changed', { value: current })" />{{ label }}</label>`,
+  data() { return { current: this.value }; },
   props: { label: String, value: Boolean, disabled: Boolean },
 };
