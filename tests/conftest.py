@@ -19,7 +19,7 @@ if str(PROJECT) not in sys.path:
     sys.path.insert(0, str(PROJECT))
 
 PYTHON_PEERS = {"confluent-kafka": "confluent_kafka", "kafka-python": "kafka", "aiokafka": "aiokafka"}
-SPARK_FOLDERS = ("engine", "examples", "formats", "spark", "streams")
+SPARK_FOLDERS = ("demo", "engine", "examples", "formats", "spark", "streams")
 skipped_peers = pytest.StashKey[dict[str, list[str]]]()
 
 
@@ -31,11 +31,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With several processes (`-n`), all that needs Spark runs in one of them: its session takes seconds to start and half a gigabyte."""
+    """With several processes (`-n`), all that needs Spark runs in one of them: its session takes seconds to start and half a gigabyte. So does all that shares a browser."""
     for item in items:
         folder = item.path.relative_to(PROJECT).parts[1] if item.path.is_relative_to(PROJECT / "tests") else ""
         if folder in SPARK_FOLDERS or "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group("spark"))
+        elif folder == "console":
+            item.add_marker(pytest.mark.xdist_group("console"))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -48,7 +48,7 @@ def running_broker() -> Iterator[Any]:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def kafka() -> Iterator[Clients]:
     """The broker behind the console."""
     with running_broker() as running:
@@ -61,14 +61,15 @@ def mortal() -> Iterator[Mortal]:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def console(kafka: Clients) -> Iterator[RunningConsole]:
     with console_process(kafka.bootstrap_servers, *NOWHERE) as running:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Any]:
+    """Ends with this folder's tests: while it runs, Playwright's event loop does too, in the thread of the tests, and `asyncio.run` is refused there."""
     with chromium() as running:
         yield running
 

@@ -190,6 +190,24 @@ def test_an_answer_to_a_row_that_has_changed_is_dropped(spark: SparkSession) -> 
         assert right.step({"side": 1, "k": "1", "v": 901, "ts": 5}) == []
 
 
+@pytest.mark.parametrize("deleted_between", [False, True], ids=["changed", "deleted and made again"])
+def test_a_right_row_that_goes_while_the_left_one_changes_takes_its_result_along(
+    spark: SparkSession, deleted_between: bool
+) -> None:
+    with stages(spark, spec("inner")) as (left, right):
+        right.step({"side": 1, "k": "1", "v": 900, "ts": 1})
+        (result_out,) = around(left, right, 0, {"k": "a", "v": 101, "ts": 2})
+        assert result(result_out) == ["a", [101, 900], 2]
+        stale = right.step({"side": 1, "k": "1", "v": None, "ts": 3})
+        asked = left.step({"side": 0, "k": "a", "v": None, "ts": 4}) if deleted_between else []
+        asked += left.step({"side": 0, "k": "a", "v": 102, "ts": 5})
+        assert left.step(*(message(1, row) for row in stale)) == []
+        answers = right.step(*(message(0, row) for row in asked))
+        gone = left.step(*(message(1, row) for row in answers))
+        assert [result(row) for row in gone] == [["a", None, 5]]
+        assert around(left, right, 0, {"k": "a", "v": 103, "ts": 6}) == []  # nothing is out, so nothing is taken back
+
+
 def test_both_processors_run_in_real_time(spark: SparkSession) -> None:
     with stages(spark, spec("inner"), RealTimeStage) as (left, right):
         asked = left.step({"side": 0, "k": "a", "v": 101, "ts": 5}, {"side": 0, "k": "b", "v": 102, "ts": 6})

@@ -4,7 +4,7 @@ import org.apache.spark.sql.DataFrame
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{GenericInternalRow, UnsafeRow, XXH64}
 import org.apache.spark.sql.streaming.{MapState, ValueState}
-import org.apache.spark.sql.types.{IntegerType, LongType, StructType}
+import org.apache.spark.sql.types.{BooleanType, IntegerType, LongType, StructType}
 
 /**
  * A join of a table with another by a foreign key needs two processors, because left and right rows have different keys: `ForeignKeyLeft` is keyed
@@ -15,7 +15,8 @@ import org.apache.spark.sql.types.{IntegerType, LongType, StructType}
  *                  └───────────── responses ◄──────────────┘
  *
  * A response carries the hash of the left row that asked for it. If the left row has changed since, the response is stale and dropped (a newer
- * one is on its way). The instructions and their effects are Kafka Streams 4.3's.
+ * one is on its way). The instructions and their effects are Kafka Streams 4.3's, but for one: a left row of which a result is out always asks for an answer, also for
+ * the one that there is nothing any more. With Kafka Streams, a right row that is deleted while the left one changes leaves the old result behind for ever.
  */
 object ForeignKeyJoin {
   // What a subscription asks of the right side.
@@ -41,7 +42,7 @@ object ForeignKeyJoin {
 /**
  * Side 0: the left table's rows. Side 1: responses. Gives results (`output` 0) and subscriptions (`output` 1).
  *
- * State: the current left row with its hash, and the last result if `old` is wanted. Where Kafka Streams sends a subscription with a null foreign key around
+ * State: the current left row with its hash and whether a result is out, and the last result if `old` is wanted. Where Kafka Streams sends a subscription with a null foreign key around
  * only to get back that there is no right row, the result comes out at once.
  */
 final class ForeignKeyLeft(
@@ -54,6 +55,8 @@ final class ForeignKeyLeft(
   @transient private lazy val scope = new GenericInternalRow(3)
   private var current: Held = _
   private var changed = false
+  /** Whether the last result was a row. Kept without a left row too, until that result is taken back. */
+  private var joined = false
 
   private final class Held(val row: InternalRow, val ts: Long, val hashHigh: Long, val hashLow: Long)
 
@@ -62,13 +65,14 @@ final class ForeignKeyLeft(
     Rows.output(layout.key, valueSchema).add("output", IntegerType).add("subscription", routedSubscription(foreignKey.schema, layout.key))
 
   override protected def openStates(): Unit = {
-    state = valueState("left", TimedRow.schema(layout.left).add("hash_high", LongType).add("hash_low", LongType))
+    state = valueState("left", TimedRow.schema(layout.left).add("hash_high", LongType).add("hash_low", LongType).add("joined", BooleanType))
     if (withOld) results = valueState("result", new StructType().add("row", columns.schema))
   }
 
   override protected def beginKey(key: InternalRow): Unit = {
     val held = state.get()
-    current = if (held == null) null else new Held(held.getStruct(0, layout.left.length), held.getLong(1), held.getLong(2), held.getLong(3))
+    joined = held != null && held.getBoolean(4)
+    current = if (held == null || held.isNullAt(0)) null else new Held(held.getStruct(0, layout.left.length), held.getLong(1), held.getLong(2), held.getLong(3))
     changed = false
   }
 
@@ -98,7 +102,7 @@ final class ForeignKeyLeft(
   private def subscribeInner(key: InternalRow, row: InternalRow, oldKey: InternalRow, newKey: InternalRow, ts: Long, out: Outputs): Unit = {
     if (current != null && newKey == null) unusable(row, "its foreign key is null")
     if (newKey == null) { if (oldKey != null) subscribe(key, oldKey, UnsubscribeAndDelete, ts, out) }
-    else if (oldKey == null || oldKey == newKey) subscribe(key, newKey, SubscribeAndAnswerIfFound, ts, out)
+    else if (oldKey == null || oldKey == newKey) subscribe(key, newKey, if (joined) SubscribeAndAnswer else SubscribeAndAnswerIfFound, ts, out)
     else {
       subscribe(key, oldKey, Unsubscribe, ts, out)
       subscribe(key, newKey, SubscribeAndAnswer, ts, out)
@@ -131,6 +135,10 @@ final class ForeignKeyLeft(
 
   private def result(key: InternalRow, right: InternalRow, ts: Long, rightTs: Long, out: Outputs): Unit = {
     val value = if (current == null || (right == null && !leftJoin)) null else columns(key, current.row, current.ts, right, rightTs).copy()
+    if (joined != (value != null)) {
+      joined = value != null
+      changed = true
+    }
     val row = output(key, ts, 0)
     row.update(1, value)
     if (withOld) {
@@ -159,7 +167,9 @@ final class ForeignKeyLeft(
 
   override protected def endKey(key: InternalRow, out: Outputs): Unit =
     if (changed) {
-      if (current == null) state.clear() else state.update(new GenericInternalRow(Array[Any](current.row, current.ts, current.hashHigh, current.hashLow)))
+      if (current != null) state.update(new GenericInternalRow(Array[Any](current.row, current.ts, current.hashHigh, current.hashLow, joined)))
+      else if (joined) state.update(new GenericInternalRow(Array[Any](null, 0L, 0L, 0L, true)))
+      else state.clear()
     }
 }
 
