@@ -41,7 +41,7 @@ JAVA_TUNING = (
     "-Xms64m",
     # Or a start would stop several times to look for classes that nobody needs any more.
     "-XX:MetaspaceSize=256m",
-    # On a small heap G1 marks nearly all the time: a windowed count over a backlog took 4.9 CPU seconds per million records, and 3.5 with this one.
+    # On a small heap G1 marks nearly all the time; bench/README.md has what a windowed count cost with both.
     "-XX:+UseParallelGC",
     # A process that has run out of memory must end, or its queries would hang with it; whoever supervises it starts another.
     "-XX:+ExitOnOutOfMemoryError",

@@ -16,7 +16,7 @@ import org.apache.spark.sql.types.{BooleanType, IntegerType, LongType, StructTyp
  *
  * A response carries the hash of the left row that asked for it. If the left row has changed since, the response is stale and dropped (a newer
  * one is on its way). The instructions and their effects are Kafka Streams 4.3's, but for one: a left row of which a result is out always asks for an answer, also for
- * the one that there is nothing any more. With Kafka Streams, a right row that is deleted while the left one changes leaves the old result behind for ever.
+ * the one that there is nothing any more. By those rules a right row that is deleted while the left one changes would leave the old result behind.
  */
 object ForeignKeyJoin {
   // What a subscription asks of the right side.
