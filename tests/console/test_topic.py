@@ -57,6 +57,23 @@ def test_browsing_by_place_and_filter(open_page: Open, kafka: Clients) -> None:
     page.get_by_text("'tomorrow' is not a time").wait_for()
 
 
+def test_an_answer_that_comes_too_late_is_not_shown(open_page: Open, kafka: Clients) -> None:
+    filled(kafka, "page-slow", count=60_000)
+    page = open_page("/topics/page-slow")
+    page.get_by_label("From").select_option("beginning")
+    page.get_by_label("Expression").fill("value.id == 59999")
+    search(page)
+    page.get_by_text("Searching …").wait_for()
+    page.get_by_label("Expression").fill("value.id >")
+    search(page)
+    page.get_by_text("is no expression").wait_for()
+    page.get_by_label("Expression").fill("value.id == 7")
+    search(page)
+    page.get_by_text("1 found").wait_for()
+    page.locator("tbody tr td:text-is('k1')").first.wait_for()
+    assert page.locator("tbody tr").count() == 1
+
+
 def test_filters_are_kept_by_the_browser(open_page: Open, kafka: Clients) -> None:
     filled(kafka, "page-filters")
     page = open_page("/topics/page-filters")

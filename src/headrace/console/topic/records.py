@@ -33,6 +33,7 @@ class Browser:
         self._records: dict[str, Record] = {}
         self._query: Query | None = None
         self._found: Found | None = None
+        self._asks = 0
         self._saved: dict[str, dict[str, str]] = {}
         with parts.card():
             with Tag("div", classes="hr-form"):
@@ -73,16 +74,19 @@ class Browser:
             self._more.visible = False
 
     async def search(self) -> None:
+        self._asks += 1
         try:
             self._query = self._asked()
         except Problem as error:
             self._problem.problem(error)
+            self._count.say("")
             return
         self._records = {}
         await self._run(self._query)
 
     async def go_on(self) -> None:
         if self._query is not None and self._found is not None:
+            self._asks += 1
             await self._run(self._found.next(self._query))
 
     def _asked(self) -> Query:
@@ -104,13 +108,17 @@ class Browser:
         return wanted
 
     async def _run(self, query: Query) -> None:
-        masking = self._view.console.masking
+        """What an earlier question finds after a later one was asked is of no interest any more."""
+        masking, asked = self._view.console.masking, self._asks
         self._count.say("Searching …")
         try:
             found = await self._view.console.cluster.do(lambda c: find(c, query, masking))
         except Problem as error:
-            self._problem.problem(error)
-            self._count.say("")
+            if asked == self._asks:
+                self._problem.problem(error)
+                self._count.say("")
+            return
+        if asked != self._asks:
             return
         self._problem.hide()
         self._found = found
