@@ -11,6 +11,7 @@ import compileall
 import hashlib
 import json
 import shutil
+import signal
 import sys
 import time
 
@@ -31,6 +32,7 @@ STEADY = 0.1
 
 def main() -> None:
     options = _options()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # in an orderly way: brokers and what they carry end with it
     install.PEERS["apache-kafka"].install()
     if options.only == "pipelines":
         suite.main(options)

@@ -12,6 +12,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from bench.pipelines import records, topologies
@@ -21,6 +22,7 @@ from conformance.cache import PROJECT, free_port
 from headrace import client
 from headrace.engine.http_client import RemoteEngine
 from headrace.plan.engine import PipelineState, Submission
+from headrace.spark.pipeline_settings import PipelineSettings
 from headrace.streams import App
 
 PIPELINES = 20
@@ -29,28 +31,34 @@ COUNTS = 5
 TRAFFIC = 2_000
 """Records for each of them before it is left alone."""
 SETTLE_S = 20.0
-IDLE_S = 60.0
+IDLE_S = PipelineSettings.real_time_batch_ms / 1000
+"""So that every pipeline ends a batch and begins the next once."""
 TIMEOUT_S = 180.0
 _POLL_S = 0.01
 
 
+@cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    """The engine's own, of all starts: one that comes back is known to its group, where another would wait until the first is given up."""
+    return tempfile.TemporaryDirectory(prefix="bench-engine-", ignore_cleanup_errors=True)
+
+
 @contextmanager
 def engine(bootstrap_servers: str) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    """A new engine on an empty directory, and its address. It may not be ready yet."""
-    with tempfile.TemporaryDirectory(prefix="bench-engine-", ignore_cleanup_errors=True) as folder:
-        port = free_port()
-        program = str(Path(sys.executable).parent / "headrace")
-        where = ["--bootstrap-server", bootstrap_servers, "--port", str(port), "--data-dir", folder]
-        process = subprocess.Popen([program, "engine", *where], stdout=subprocess.DEVNULL, cwd=PROJECT)
+    """An engine that is started, and its address. It may not be ready yet."""
+    port = free_port()
+    program = str(Path(sys.executable).parent / "headrace")
+    where = ["--bootstrap-server", bootstrap_servers, "--port", str(port), "--data-dir", _folder().name]
+    process = subprocess.Popen([program, "engine", *where], stdout=subprocess.DEVNULL, cwd=PROJECT)
+    try:
+        yield process, f"http://127.0.0.1:{port}"
+    finally:
+        process.send_signal(signal.SIGTERM)
         try:
-            yield process, f"http://127.0.0.1:{port}"
-        finally:
-            process.send_signal(signal.SIGTERM)
-            try:
-                process.wait(60)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            process.wait(60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 def wait_until_healthy(process: subprocess.Popen[bytes], url: str) -> None:

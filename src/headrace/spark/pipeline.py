@@ -130,6 +130,10 @@ def session_configuration(settings: PipelineSettings) -> dict[str, str]:
         # With one operator a query, what is late is measured by the watermark of this batch, not by that of the one before.
         f"{streaming}.statefulOperator.allowMultiple": "false",
         f"{streaming}.metricsEnabled": "false",
+        # A query is planned again for every batch. What nobody reads, and checks of Spark's own rules, are left out of that.
+        "spark.sql.ui.explainMode": "simple",
+        "spark.sql.lightweightPlanChangeValidation": "false",
+        "spark.sql.exchange.reuse": "false",
     }
     if settings.real_time_batch_ms < 5_000:
         configuration[f"{streaming}.realTimeMode.minBatchDuration"] = f"{settings.real_time_batch_ms}ms"

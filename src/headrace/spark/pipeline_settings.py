@@ -20,9 +20,9 @@ class PipelineSettings:
     guarantee: Guarantee = Guarantee.AT_LEAST_ONCE
     kafka: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Kafka's own client settings by their own names, authentication included."""
-    real_time_batch_ms: int = 60_000
-    """After a crash in real-time mode, output of at most this time is written again. Input waits while one batch ends and the next begins,
-    so short ones are for tests."""
+    real_time_batch_ms: int = 300_000
+    """After a crash or a stop in real-time mode, output of at most this time is written again. Input waits for some tenths of a second while one batch
+    ends and the next begins, which costs as much processor time: short ones are for tests."""
     trigger_ms: int = 100
     fetch_max_wait_ms: int = 20
     """How long a micro-batch waits for a partition that has nothing; with Kafka's 500 it would be felt."""
