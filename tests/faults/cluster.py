@@ -3,7 +3,8 @@
     python -m tests.faults.cluster [--guarantee exactly_once at_least_once] [--records 60000] [--keep DIRECTORY]
 
 The example is `examples/streams/card_fraud.py`, submitted with `headrace run` to a `headrace engine --master spark://…`, as on one machine. Every card pays five times within a minute, so
-its fourth and fifth payment raise an alarm each: exactly once, or at least once. Neither the worker nor the broker comes back. Ends with status 1 when a promise was broken.
+its fourth and fifth payment raise an alarm each: exactly once, or at least once, when payments that are handed from one stage to the next a second time may count as more. Neither the
+worker nor the broker comes back. Ends with status 1 when a promise was broken.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ Report = Callable[[str], None]
 
 @dataclass
 class Figures:
-    """`alarms` are distinct ones; `restarts` those of the pipeline by the engine."""
+    """`alarms` are distinct ones, `foreign` those with more payments than were made; `restarts` those of the pipeline by the engine."""
 
     payments: int
     expected: int
@@ -55,7 +56,7 @@ class Figures:
     seconds: float
 
     def broken(self, guarantee: Guarantee) -> bool:
-        return bool(self.lost or self.foreign or (self.doubled and guarantee is Guarantee.EXACTLY_ONCE))
+        return bool(self.lost or (guarantee is Guarantee.EXACTLY_ONCE and (self.doubled or self.foreign)))
 
 
 class ClusterTest:

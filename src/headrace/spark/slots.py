@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from headrace.spark.pipeline_errors import PipelineError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+EXECUTOR_TIMEOUT_S = 60.0
 _lock = threading.Lock()
 # By application of Spark: how many slots its pipelines hold.
 _held: dict[str, int] = {}
@@ -34,7 +36,7 @@ def reserve(
     """Hold the slots of a pipeline; returns what gives them back. One slot stays free, for micro-batches."""
     needed = sum(slots_needed(plan, stage, partitions, shuffle_partitions) for stage in stages)
     application = spark.sparkContext.applicationId
-    total = total_slots(spark)
+    total = _registered_slots(spark, plan.name) if needed else 0
     with _lock:
         held = _held.get(application, 0)
         if needed and held + needed > total - 1:
@@ -42,7 +44,7 @@ def reserve(
                 plan.name,
                 "",
                 f"real-time mode needs {needed} task slots (one per partition of its topics and of its state), and of the session's "
-                f"{total} slots {held} are taken. Give the session more (`--master local[{_more(held + needed)},4]`; waiting tasks cost next to nothing), "
+                f"{total} slots {held} are taken. Give the session more ({_how_to_get(held + needed, spark)}; waiting tasks cost next to nothing), "
                 "or run the pipeline with fewer shuffle partitions",
             )
         _held[application] = held + needed
@@ -64,8 +66,25 @@ def total_slots(spark: SparkSession) -> int:
     return int(context.maxNumConcurrentTasks(profile))
 
 
-def _more(needed: int) -> int:
-    return 1 << (needed + 1).bit_length()
+def _registered_slots(spark: SparkSession, pipeline: str) -> int:
+    """On a cluster the first executor registers some seconds after the session is there."""
+    deadline = time.monotonic() + EXECUTOR_TIMEOUT_S
+    while not (total := total_slots(spark)):
+        if time.monotonic() > deadline:
+            raise PipelineError(
+                pipeline,
+                "",
+                f"no executor has registered with Spark within {EXECUTOR_TIMEOUT_S:.0f} s: has the cluster at {spark.sparkContext.master} a worker "
+                "with enough free cores and memory (`--spark spark.executor.memory=1g`)?",
+            )
+        time.sleep(0.2)
+    return total
+
+
+def _how_to_get(needed: int, spark: SparkSession) -> str:
+    if str(spark.sparkContext.master).startswith("local"):
+        return f"`--master local[{1 << (needed + 1).bit_length()},4]`"
+    return "more workers, or workers with more `--cores`"
 
 
 def _topic(plan: Plan, source: str) -> str:
