@@ -57,6 +57,18 @@ def test_a_pipeline_that_is_started_again_goes_on_where_it_was(lab: Lab) -> None
     assert [value["twice"] for _, value, _ in lab.rows()] == [2, 4]
 
 
+def test_a_pipeline_that_was_killed_while_it_wrote_its_first_commit_starts_again(lab: Lab) -> None:
+    lab.create("in")
+    steps = (lab.source("in"), s.Deduplicate("once", "in", (Column("id"),), 60_000), lab.sink("once"))
+    for name, log in (("a", "commits"), ("b", "offsets"), ("c", "commits")):
+        with lab.run(*steps, real_time_batch_ms=300_000):
+            lab.send("in", (name, {"name": name, "amount": 1}))
+            wait_until(lambda name=name: name in [key for key, _, _ in lab.rows()], timeout_s=60)
+        begun = lab.directory / "checkpoints" / lab.name / "once" / log
+        assert begun.is_dir()
+        (begun / ".0.46271499-331a-45aa-a86b-890e3c9655f1.tmp").touch()
+
+
 def test_a_source_that_is_not_there_is_refused_with_its_name(lab: Lab) -> None:
     with (
         pytest.raises(PlanError, match=f"step 'in': there is no topic '{lab.topic('in')}'; create it"),

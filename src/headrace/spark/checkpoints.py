@@ -54,6 +54,15 @@ class Checkpoints:
             raise
         stream.close()
 
+    def tidy(self, stage: str) -> None:
+        """Remove what a killed process had begun to write: Spark refuses to begin anew when a log that it finds empty has a file of any name beside it."""
+        for log in ("commits", "offsets"):
+            path = self._path(f"{self._directory}/{stage}/{log}")
+            if self._fs.exists(path):
+                for file in self._fs.listStatus(path):
+                    if file.getPath().getName().startswith(".") and file.getPath().getName().endswith(".tmp"):
+                        self._fs.delete(file.getPath(), False)
+
     def delete(self) -> None:
         """Forget everything: offsets and state of all stages."""
         self._fs.delete(self._path(self._directory), True)

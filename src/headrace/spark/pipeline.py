@@ -147,7 +147,7 @@ def _check_state(
     settings: PipelineSettings,
     checkpoints: Checkpoints,
 ) -> None:
-    """Refuse a checkpoint that was written for something else, before Spark does it in its own words; remember what new ones are for."""
+    """Refuse a checkpoint that was written for something else, before Spark does it in its own words; remember what new ones are for, and mend what a crash left."""
     for stage in cut:
         wanted = fingerprint(plan, stage, known, settings.shuffle_partitions)
         found = checkpoints.fingerprint(stage.id)
@@ -160,6 +160,7 @@ def _check_state(
             )
         if found != wanted:
             checkpoints.remember(stage.id, wanted)
+        checkpoints.tidy(stage.id)
 
 
 def _start_stage(
