@@ -19,6 +19,29 @@ _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
 _TIMESTAMP_TYPES = {0: None, 1: "CreateTime", 2: "LogAppendTime"}
 
 
+class DecodedMessage:
+    """A message whose key or value was decoded; all else is the message's own."""
+
+    def __init__(self, message: Any, decoded: dict[str, Any]) -> None:
+        self._message = message
+        self.decoded = decoded
+
+    def key(self) -> bytes | None:
+        return self._text("key", self._message.key())
+
+    def value(self) -> bytes | None:
+        return self._text("value", self._message.value())
+
+    def _text(self, part: str, data: bytes | None) -> bytes | None:
+        if part not in self.decoded:
+            return data
+        value = self.decoded[part]
+        return (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)).encode()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._message, name)
+
+
 def formatter(name: str, *, colour: bool, json_values: bool) -> Formatter:
     """The formatter with that name; anything with `{field}` in it is a template."""
     if name == "raw":
@@ -46,8 +69,9 @@ def document(message: Any, *, json_values: bool = False) -> dict[str, Any]:
         "timestamp": timestamp if kind else None,
         "timestamp_type": _TIMESTAMP_TYPES.get(kind),
     }
-    fields |= _data("key", message.key(), parse=False)
-    fields |= _data("value", message.value(), parse=json_values)
+    decoded = message.decoded if isinstance(message, DecodedMessage) else {}
+    for part, content, parse in (("key", message.key(), False), ("value", message.value(), json_values)):
+        fields |= {part: decoded[part]} if part in decoded else _data(part, content, parse=parse)
     fields["headers"] = [[name, None if value is None else readable(value)] for name, value in message.headers() or []]
     return fields
 

@@ -16,6 +16,8 @@ from headrace.cli import completing
 from headrace.cli.command import Json, command
 from headrace.cli.errors import CliError
 from headrace.cli.output import patience, say
+from headrace.cli.record_schemas import ReadKeyFormat, ReadKeySchema, ReadValueFormat, ReadValueSchema, Wanted, decoded
+from headrace.cli.registry import Url
 
 
 def register(app: typer.Typer) -> None:
@@ -30,6 +32,7 @@ def register(app: typer.Typer) -> None:
             "headrace consume orders payments --merge                by timestamp across partitions",
             "headrace consume orders --group billing --count 100     as a member of a group",
             "headrace consume orders --json | jq .value",
+            "headrace consume orders --value-format auto             decoded with the registry's schemas",
             "headrace consume orders --format '{time} {key}: {value}'",
         ),
     )
@@ -70,6 +73,11 @@ def register(app: typer.Typer) -> None:
                 help="text, raw, json, hex or a template with {key}, {value}, {time} ... Default: text on a terminal, else raw.",
             ),
         ] = None,
+        value_format: ReadValueFormat = None,
+        value_schema: ReadValueSchema = None,
+        key_format: ReadKeyFormat = None,
+        key_schema: ReadKeySchema = None,
+        registry: Url = None,
         as_json: Json = False,
         json_values: Annotated[
             bool, typer.Option("--json-values", help="With --json: values that are JSON stay JSON.")
@@ -91,7 +99,8 @@ def register(app: typer.Typer) -> None:
             messages = _as_member(cluster, group, topics, partition, start, until, merge, follow, count)
         else:
             messages = limited(_by_partition(cluster, topics, partition, start, until, merge, follow), count)
-        _write(messages, shape)
+        wanted = Wanted("value", value_format, value_schema), Wanted("key", key_format, key_schema)
+        _write(decoded(messages, registry, *wanted), shape)
 
 
 def _as_member(

@@ -19,6 +19,15 @@ from headrace.cli.cluster import pairs
 from headrace.cli.command import Json, command
 from headrace.cli.errors import CliError
 from headrace.cli.output import say
+from headrace.cli.record_schemas import (
+    Wanted,
+    WriteKeyFormat,
+    WriteKeySchema,
+    WriteValueFormat,
+    WriteValueSchema,
+    encoded,
+)
+from headrace.cli.registry import Url
 from headrace.cli.sending import Sending
 
 
@@ -52,6 +61,8 @@ def register(app: typer.Typer) -> None:
             "headrace produce orders events.jsonl --input json --compression zstd",
             "headrace produce photos cat.jpg dog.jpg --whole",
             "headrace produce orders --key alice --tombstone",
+            "headrace produce orders --value-schema order.avsc < orders.jsonl      encoded, the schema registered",
+            "headrace produce orders --value-format protobuf -v '{\"id\": 7}'        with the subject's newest schema",
             "headrace consume orders --json | headrace produce copy --input json --create",
         ),
     )
@@ -108,6 +119,11 @@ def register(app: typer.Typer) -> None:
             typer.Option("--acks", "-a", help="Whose word counts as delivered; below all there is no idempotence."),
         ] = Acks.ALL,
         create: Annotated[bool, typer.Option("--create", help="Create the topic when it is missing.")] = False,
+        value_format: WriteValueFormat = None,
+        value_schema: WriteValueSchema = None,
+        key_format: WriteKeyFormat = None,
+        key_schema: WriteKeySchema = None,
+        registry: Url = None,
         as_json: Json = False,
     ) -> None:
         """Write records to a topic. They come from lines on standard input, from files, or from the command line."""
@@ -121,7 +137,10 @@ def register(app: typer.Typer) -> None:
         )
         _check_together(files, value, whole, tombstone, key)
         _ensure_topic(cluster, topic, create=create, partition=partition)
-        source = _source(files or [], value or [], whole, tombstone, form, shared)
+        source: Iterable[NewRecord] = _source(files or [], value or [], whole, tombstone, form, shared)
+        source = encoded(
+            source, topic, registry, Wanted("value", value_format, value_schema), Wanted("key", key_format, key_schema)
+        )
         sending = Sending(topic, cluster.producer({"acks": acks.value, "compression.type": compression.value}))
         sending.run(source)
         sending.report(as_json=as_json)
