@@ -13,7 +13,12 @@ from headrace.testing.clients import Clients, read
 from tests.console.conftest import Open
 
 PATHS = [one.path for one in pages()]
-EXAMPLES = {"/topics/{name}": "axe-topic", "/groups/{name}": "axe-group", "/pipelines/{name}": "axe-pipeline"}
+EXAMPLES = {
+    "/topics/{name}": "axe-topic",
+    "/groups/{name}": "axe-group",
+    "/pipelines/{name}": "axe-pipeline",
+    "/schemas/{name:path}": "axe-subject",
+}
 GRAVE = ("serious", "critical")
 
 
@@ -30,7 +35,7 @@ def furnished(kafka: Clients) -> None:
 
 
 def address(path: str) -> str:
-    return path.replace("{name}", EXAMPLES[path]) if "{" in path else path
+    return f"{path[: path.index('{')]}{EXAMPLES[path]}" if "{" in path else path
 
 
 def findings(page: Any) -> list[str]:

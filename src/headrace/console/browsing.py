@@ -12,8 +12,8 @@ from headrace.admin.errors import Problem
 from headrace.admin.positions import Partition, Position, Range, ranges
 from headrace.admin.reading import read_partitions
 from headrace.console.expression import compiled
-from headrace.console.masking import Masking
 from headrace.console.records import Record, record
+from headrace.console.registry import Lens
 
 MOST_SHOWN = 1_000
 MOST_SCANNED = 200_000
@@ -78,10 +78,10 @@ class Found:
         return replace(query, rest=self.rest)
 
 
-def find(cluster: Cluster, query: Query, masking: Masking | None = None) -> Found:
+def find(cluster: Cluster, query: Query, lens: Lens | None = None) -> Found:
     """The records that match, up to the query's limit."""
     rest = dict(query.rest) if query.rest is not None else _spans(cluster, query)
-    search = _Search(cluster, query.filter.test(), min(query.limit, MOST_SHOWN), masking or Masking())
+    search = _Search(cluster, query.filter.test(), min(query.limit, MOST_SHOWN), lens or Lens())
     if query.backwards:
         share = query.limit if search.test is None else LOOKED_BACK
         while rest and not search.is_full():
@@ -104,7 +104,7 @@ class _Search:
     cluster: Cluster
     test: Callable[[Record], bool] | None
     limit: int
-    masking: Masking
+    lens: Lens
     kept: list[Record] = field(default_factory=list)
     scanned: int = 0
     kept_bytes: int = 0
@@ -135,7 +135,7 @@ class _Search:
         one = record(message)
         place = (one.topic, one.partition)
         rest[place] = Range(one.offset + 1, rest[place].end)
-        one = self.masking.apply(one)
+        one = self.lens.apply(one)
         if self.test is None or self.test(one):
             self.kept.append(one)
             self.kept_bytes += one.size

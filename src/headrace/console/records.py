@@ -30,6 +30,9 @@ class Record:
     key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...]
+    key_schema: str = ""
+    """What the key was decoded with, or why it was not; nothing when it has no schema."""
+    value_schema: str = ""
 
     @property
     def size(self) -> int:

@@ -15,6 +15,7 @@ from headrace.admin.errors import Problem
 from headrace.console.asking import Asking
 from headrace.console.cluster import LiveCluster
 from headrace.console.masking import Masking
+from headrace.console.registry import Lens, Registry
 from headrace.console.services import Engine, ServiceState, engine_state, registry_state
 from headrace.console.settings import ConsoleSettings
 
@@ -43,7 +44,8 @@ class Console:
         self.asking = Asking()
         self.cluster = LiveCluster(settings, self.asking)
         self.engine = Engine(settings.engine_url, self.asking, settings.read_only)
-        self.masking = Masking(settings.mask_fields)
+        self.registry = Registry(settings.registry_url, self.asking, settings.read_only)
+        self.lens = Lens(settings.registry_url, Masking(settings.mask_fields))
         self.events: deque[Event] = deque(maxlen=_MOST_EVENTS)
         self._was_up: dict[str, bool] = {}
         self._sampler: asyncio.Task[None] | None = None

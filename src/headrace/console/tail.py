@@ -13,8 +13,8 @@ from headrace.admin.cluster import Cluster
 from headrace.admin.errors import Problem, from_kafka
 from headrace.admin.positions import Partition
 from headrace.admin.reading import is_end
-from headrace.console.masking import Masking
 from headrace.console.records import Record, record
+from headrace.console.registry import Lens
 
 INTERVAL_S = 1.0
 SHOWN_EACH_TIME = 60
@@ -50,13 +50,13 @@ class Tail:
         partitions: Sequence[int],
         on_glimpse: Callable[[Glimpse], None],
         *,
-        masking: Masking | None = None,
+        lens: Lens | None = None,
         wanted: Callable[[], bool] = lambda: True,
     ) -> None:
         self._cluster = cluster
         self._places: list[Partition] = [(topic, index) for index in partitions]
         self._on_glimpse = on_glimpse
-        self._masking = masking or Masking()
+        self._lens = lens or Lens()
         self._wanted = wanted
         self._positions: dict[Partition, int] = {}
         self._stopping = threading.Event()
@@ -129,7 +129,7 @@ class Tail:
                         left.discard(place)
                         continue
                     if message.offset() < ends[place]:
-                        found.append(self._masking.apply(record(message)))
+                        found.append(self._lens.apply(record(message)))
                     if message.offset() >= ends[place] - 1:
                         left.discard(place)
         finally:

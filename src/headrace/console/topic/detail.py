@@ -34,7 +34,8 @@ def show(record: Record | None) -> None:
     when = "none" if record.timestamp_ms is None else f"{local(record.timestamp_ms)} ({record.timestamp_type})"
     with dialog.body:
         sizes = f"key {size(len(record.key or b''))}, value {size(len(record.value or b''))}"
-        parts.facts([("Timestamp", when), ("Size", sizes)])
+        schemas = [("Key", record.key_schema), ("Value", record.value_schema)]
+        parts.facts([("Timestamp", when), ("Size", sizes), *((name, text) for name, text in schemas if text)])
         _content("Key", record.key)
         _content("Value", record.value)
         _headers(record)

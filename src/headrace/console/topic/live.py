@@ -64,7 +64,7 @@ async def panel(view: View, topic: str, is_open: Callable[[], bool]) -> None:
         topic,
         sorted(known.partitions),
         lambda glimpse: loop.call_soon_threadsafe(came, glimpse),
-        masking=view.console.masking,
+        lens=view.console.lens,
         wanted=lambda: going and view.visible and is_open(),
     )
     client.on_delete(tail.stop)

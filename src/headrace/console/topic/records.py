@@ -109,10 +109,10 @@ class Browser:
 
     async def _run(self, query: Query) -> None:
         """What an earlier question finds after a later one was asked is of no interest any more."""
-        masking, asked = self._view.console.masking, self._asks
+        lens, asked = self._view.console.lens, self._asks
         self._count.say("Searching …")
         try:
-            found = await self._view.console.cluster.do(lambda c: find(c, query, masking))
+            found = await self._view.console.cluster.do(lambda c: find(c, query, lens))
         except Problem as error:
             if asked == self._asks:
                 self._problem.problem(error)

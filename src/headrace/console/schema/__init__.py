@@ -1,0 +1,1 @@
+"""Parts of the page of one subject of the schema registry."""
