@@ -67,6 +67,9 @@ def settings(broker: LocalBroker, checkpoint: Path, guarantee: Guarantee, **more
 
 def run_once(rows: DataFrame, how: SinkSettings) -> StreamingQuery:
     """Work off what is there and stop."""
+    session = rows.sparkSession
+    # The sink listens to the session that is active when a query starts, as pipelines have it; an earlier pipeline's may still be.
+    session._jvm.org.apache.spark.sql.SparkSession.setActiveSession(session._jsparkSession)  # type: ignore[union-attr]
     query = kafka_sink(rows, how).trigger(availableNow=True).start()
     assert query.awaitTermination(60), "the query did not end"
     return query
