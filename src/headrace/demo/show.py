@@ -82,6 +82,7 @@ class Show:
         self._tell = tell
         self._services: list[services.Service] = []
         self._most_behind_s = 0.0
+        self._reached_ms: dict[str, int] = {}
         self._events: list[str] = []
         self._remote: RemoteEngine | None = None
 
@@ -205,11 +206,14 @@ class Show:
 
     def _behind_s(self, play: Play) -> float | None:
         """How far cleaned posts and the windows that count them are behind the posts, in seconds of the clock; None while nobody answers."""
-        try:
-            newest = min(stage.newest_ms(play.cluster, (topic,)) for topic in stage.RESULTS)
-        except Problem:
-            return None
-        reached_s = (newest - play.sender.generator.epoch_ms) / 1000
+        for topic in stage.RESULTS:
+            try:
+                newest = stage.newest_ms(play.cluster, (topic,))
+            except Problem:
+                return None
+            # What was worked off is deleted from an internal topic: an empty one is no step back.
+            self._reached_ms[topic] = max(newest, self._reached_ms.get(topic, 0))
+        reached_s = (min(self._reached_ms.values()) - play.sender.generator.epoch_ms) / 1000
         return max(0.0, (play.sender.scenario_now_s - max(0.0, reached_s)) / self._wishes.scenario.speed)
 
     def _settle(self, play: Play, interrupted: Callable[[], bool]) -> None:
