@@ -141,9 +141,13 @@ def _id(remote: RemoteRegistry, subject: str, place: str, form: str | None) -> i
     if Path(place).suffix in (".avsc", ".avro", ".proto", ".json") or Path(place).is_file():
         kinds = {"avro": SchemaKind.AVRO, "json-schema": SchemaKind.JSON, "protobuf": SchemaKind.PROTOBUF}
         return int(remote.register(subject, schema_document(Path(place), kinds.get(form or ""), None))["id"])
+    return int(_version(remote, place)["id"])
+
+
+def _version(remote: RemoteRegistry, place: str) -> dict[str, Any]:
+    """SUBJECT:VERSION, or the newest of SUBJECT."""
     name, colon, version = place.rpartition(":")
-    found = remote.version(name, version) if colon and version.isdigit() else remote.version(place)
-    return int(found["id"])
+    return remote.version(name, version) if colon and version.isdigit() else remote.version(place)
 
 
 def decoded(messages: Generator[Any, None, None], url: str | None, *wanted: Wanted) -> Generator[Any, None, None]:
@@ -209,10 +213,7 @@ def _reader(remote: RemoteRegistry, wanted: Wanted) -> Schema | None:
         return Schema(Kind.AVRO, schema_document(place, SchemaKind.AVRO, None)["schema"])
     if wanted.schema.isdigit():
         return resolved(remote, remote.by_id(int(wanted.schema)))
-    name, colon, version = wanted.schema.rpartition(":")
-    return resolved(
-        remote, remote.version(name, version) if colon and version.isdigit() else remote.version(wanted.schema)
-    )
+    return resolved(remote, _version(remote, wanted.schema))
 
 
 @contextlib.contextmanager

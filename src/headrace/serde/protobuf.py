@@ -12,34 +12,8 @@ from google.protobuf.message import DecodeError, EncodeError
 
 from headrace.serde.errors import BadSchema, Undecodable, Unfit
 from headrace.serde.framing import read_indexes, write_indexes
+from headrace.serde.known_files import MODULES
 from headrace.serde.schemas import Schema
-
-# What a file may import without a reference: modules of the installed runtime, by the file's name.
-_BUILT_IN = {
-    **{
-        f"google/protobuf/{name}.proto": f"google.protobuf.{name}_pb2"
-        for name in (
-            *("any", "api", "descriptor", "duration", "empty", "field_mask", "source_context", "struct"),
-            *("timestamp", "type", "wrappers"),
-        )
-    },
-    **{
-        f"google/type/{name}.proto": f"google.type.{name}_pb2"
-        for name in (
-            *("calendar_period", "color", "date", "datetime", "dayofweek", "decimal", "expr", "fraction", "interval"),
-            *(
-                "latlng",
-                "localized_text",
-                "money",
-                "month",
-                "phone_number",
-                "postal_address",
-                "quaternion",
-                "timeofday",
-            ),
-        )
-    },
-}
 
 
 class ProtobufCodec:
@@ -90,9 +64,9 @@ class ProtobufCodec:
     def _dependency(self, name: str) -> Any:
         if name in self._references:
             return _descriptor(self._references[name].text)
-        if name in _BUILT_IN:
+        if name in MODULES:
             file = descriptor_pb2.FileDescriptorProto()
-            importlib.import_module(_BUILT_IN[name]).DESCRIPTOR.CopyToProto(file)
+            importlib.import_module(MODULES[name]).DESCRIPTOR.CopyToProto(file)
             return file
         raise BadSchema(f"it imports {name}, which is not among its references")
 

@@ -10,40 +10,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from headrace.registry.schemas.protobuf.elements import File
 from headrace.registry.schemas.protobuf.names import Names
 from headrace.registry.schemas.protobuf.parsing import parse_file
-
-_WELL_KNOWN = [
-    "any",
-    "api",
-    "descriptor",
-    "duration",
-    "empty",
-    "field_mask",
-    "source_context",
-    "struct",
-    "timestamp",
-    "type",
-    "wrappers",
-]
-_COMMON = [
-    "calendar_period",
-    "color",
-    "date",
-    "datetime",
-    "dayofweek",
-    "decimal",
-    "expr",
-    "fraction",
-    "interval",
-    "latlng",
-    "money",
-    "month",
-    "phone_number",
-    "postal_address",
-    "quaternion",
-    "timeofday",
-]
-_MODULES = {f"google/protobuf/{name}.proto": f"google.protobuf.{name}_pb2" for name in _WELL_KNOWN}
-_MODULES |= {f"google/type/{name}.proto": f"google.type.{name}_pb2" for name in _COMMON}
+from headrace.serde.known_files import MODULES
 
 CONFLUENT_META = "confluent/meta.proto"
 _TEXTS = {
@@ -75,7 +42,7 @@ _TEXTS = {
         message Variant { bytes metadata = 1; bytes value = 2; }
         """,
 }
-NAMES = frozenset([*_MODULES, *_TEXTS])
+NAMES = frozenset([*MODULES, *_TEXTS])
 
 
 @cache
@@ -94,7 +61,7 @@ def known_file(name: str) -> File | None:
 @cache
 def compiled(name: str) -> FileDescriptorProto | None:
     """The descriptor of this name as its package ships it; None for the texts above and for all others."""
-    module = _MODULES.get(name)
+    module = MODULES.get(name)
     if module is None:
         return None
     return FileDescriptorProto.FromString(import_module(module).DESCRIPTOR.serialized_pb)
